@@ -1,0 +1,2 @@
+//! The `terrarium` command.
+fn main() {}
