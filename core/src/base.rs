@@ -1,0 +1,5 @@
+//! Words that every role shares: identifiers, settings, timers.
+
+pub mod config;
+pub mod ids;
+pub mod timer;

@@ -1,0 +1,53 @@
+//! Broker and controller settings.
+
+use super::settings;
+
+settings! {
+    /// Settings of every broker of a cluster.
+    BrokerConfig {
+        replica_lag_time_max_ms: i64 = 30_000, "replica.lag.time.max.ms", "a number from 1 to 2147483647", Some(1..=2_147_483_647),
+            "Milliseconds since it was last caught up after which a follower leaves the ISR; checked every half of it. Kafka: Partition.maybeShrinkIsr (KIP-16).";
+        replica_fetch_wait_max_ms: i64 = 500, "replica.fetch.wait.max.ms", "a number from 0 to 2147483647", Some(0..=2_147_483_647),
+            "Milliseconds that a leader parks a follower's fetch when it has nothing new. Kafka: ReplicaFetcherThread.";
+        replica_fetch_backoff_ms: i64 = 1_000, "replica.fetch.backoff.ms", "a number from 0 to 2147483647", Some(0..=2_147_483_647),
+            "Milliseconds that a follower waits after a failed fetch. Kafka: AbstractFetcherThread.";
+        replica_fetch_max_bytes: i64 = 1_048_576, "replica.fetch.max.bytes", "a number from 0 to 2147483647", Some(0..=2_147_483_647),
+            "Bytes per partition in one follower fetch; the first batch may exceed it.";
+        replica_fetch_response_max_bytes: i64 = 10_485_760, "replica.fetch.response.max.bytes", "a number from 0 to 2147483647", Some(0..=2_147_483_647),
+            "Bytes in one whole follower fetch response; the first batch may exceed it.";
+        replica_socket_timeout_ms: i64 = 30_000, "replica.socket.timeout.ms", "a number from 1 to 2147483647", Some(1..=2_147_483_647),
+            "Milliseconds after which a follower gives up a fetch that got no answer and opens a new connection.";
+        broker_heartbeat_interval_ms: i64 = 2_000, "broker.heartbeat.interval.ms", "a number from 1 to 2147483647", Some(1..=2_147_483_647),
+            "Milliseconds between a broker's heartbeats to the active controller. Kafka: BrokerLifecycleManager (KIP-631).";
+        broker_session_timeout_ms: i64 = 9_000, "broker.session.timeout.ms", "a number from 1 to 2147483647", Some(1..=2_147_483_647),
+            "Milliseconds without a heartbeat after which the controller fences a broker. Kafka: BrokerHeartbeatManager (KIP-631).";
+        default_replication_factor: i64 = 1, "default.replication.factor", "a number from 1 to 64", Some(1..=64),
+            "Replicas of a topic that does not say how many.";
+        num_partitions: i64 = 1, "num.partitions", "a number from 1 to 20000", Some(1..=20_000),
+            "Partitions of a topic that does not say how many.";
+        min_insync_replicas: i64 = 1, "min.insync.replicas", "a number from 1 to 64", Some(1..=64),
+            "Members that the ISR must have for acks=all; a topic may override it.";
+        unclean_leader_election_enable: bool = false, "unclean.leader.election.enable", "true or false", None,
+            "Whether a replica outside the ISR may lead when nobody else can; a topic may override it.";
+        offsets_topic_num_partitions: i64 = 50, "offsets.topic.num.partitions", "a number from 1 to 1000", Some(1..=1_000),
+            "Partitions of __consumer_offsets; a group's coordinator leads the one its id hashes to.";
+        offsets_topic_replication_factor: i64 = 3, "offsets.topic.replication.factor", "a number from 1 to 64", Some(1..=64),
+            "Replicas of __consumer_offsets.";
+        offsets_commit_timeout_ms: i64 = 5_000, "offsets.commit.timeout.ms", "a number from 1 to 2147483647", Some(1..=2_147_483_647),
+            "Milliseconds that an append of the group coordinator may wait for its replicas.";
+        offsets_retention_minutes: i64 = 10_080, "offsets.retention.minutes", "a number from 1 to 2147483647", Some(1..=2_147_483_647),
+            "Minutes that committed offsets of an empty group are kept (KIP-211).";
+        offsets_retention_check_interval_ms: i64 = 600_000, "offsets.retention.check.interval.ms", "a number from 1 to 2147483647", Some(1..=2_147_483_647),
+            "Milliseconds between two checks for offsets to expire.";
+        offset_metadata_max_bytes: i64 = 4_096, "offset.metadata.max.bytes", "a number from 0 to 2147483647", Some(0..=2_147_483_647),
+            "Longest metadata text of a committed offset.";
+        group_initial_rebalance_delay_ms: i64 = 3_000, "group.initial.rebalance.delay.ms", "a number from 0 to 2147483647", Some(0..=2_147_483_647),
+            "Milliseconds that the first rebalance of an empty group waits for more members (KIP-134).";
+        group_min_session_timeout_ms: i64 = 6_000, "group.min.session.timeout.ms", "a number from 1 to 2147483647", Some(1..=2_147_483_647),
+            "Shortest session.timeout.ms that a member may ask for.";
+        group_max_session_timeout_ms: i64 = 1_800_000, "group.max.session.timeout.ms", "a number from 1 to 2147483647", Some(1..=2_147_483_647),
+            "Longest session.timeout.ms that a member may ask for.";
+        group_max_size: i64 = 2_147_483_647, "group.max.size", "a number from 1 to 2147483647", Some(1..=2_147_483_647),
+            "Most members of one group (KIP-389).";
+    }
+}

@@ -1,0 +1,72 @@
+//! Every timer that a node can arm.
+
+use super::ids::{BrokerId, GroupId, MemberId, TopicPartition};
+use serde::{Deserialize, Serialize};
+
+/// A timer of one node. Arming it again replaces the earlier one.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Timer {
+    /// Controller: the next broker session that may run out.
+    SessionCheck,
+    /// Controller: a parked fetch of the metadata log gives up waiting.
+    MetadataFetchExpiry(BrokerId),
+    /// Broker: heartbeat to the controller.
+    BrokerHeartbeat,
+    /// Broker: registration is tried again.
+    BrokerRegistration,
+    /// Broker: the metadata log is fetched again after a failure.
+    MetadataFetch,
+    /// Broker: the scan for ISR members that lag, every half `replica.lag.time.max.ms`.
+    IsrCheck,
+    /// Broker: `AlterPartition` is sent again after a failure.
+    AlterPartitionRetry,
+    /// Broker: the fetcher for this leader goes on after its back-off.
+    ReplicaFetch(BrokerId),
+    /// Broker: a parked produce request gives up waiting.
+    ProduceExpiry(u64),
+    /// Broker: a parked fetch request gives up waiting.
+    FetchExpiry(u64),
+    /// Broker: the creation of `__consumer_offsets` may be asked for again.
+    CreateOffsetsTopic,
+    /// Group coordinator: the join phase of a group closes (`join-<group>`).
+    JoinPhase(GroupId),
+    /// Group coordinator: members that did not sync are removed (`sync-<group>`).
+    PendingSync(GroupId),
+    /// Group coordinator: a member's session runs out (`heartbeat-<group>-<member>`).
+    MemberSession(GroupId, MemberId),
+    /// Group coordinator: offsets of the groups of one partition are checked for expiry.
+    OffsetExpiry(u32),
+    /// Client: the metadata are asked for (again).
+    MetadataRefresh,
+    /// Client: the coordinator is looked up again.
+    CoordinatorLookup,
+    /// Producer: the next record of the workload is sent.
+    ProducerTick,
+    /// Producer: a batch has lingered long enough, or its back-off is over.
+    ProducerLinger(TopicPartition),
+    /// Producer: the oldest batch reaches `delivery.timeout.ms`.
+    DeliveryTimeout,
+    /// Consumer: the process starts.
+    ProcessStart,
+    /// Consumer: the application calls `poll` again.
+    Poll,
+    /// Consumer: the record in hand is done.
+    RecordDone,
+    /// Consumer: the heartbeat thread's next heartbeat is due.
+    Heartbeat,
+    /// Consumer: no successful heartbeat for `session.timeout.ms`.
+    SessionTimeout,
+    /// Consumer: `max.poll.interval.ms` since the last poll.
+    PollTimeout,
+    /// Consumer: `auto.commit.interval.ms` is over.
+    AutoCommit,
+    /// Consumer: a join, commit or offset fetch is tried again after its back-off.
+    RetryBackoff,
+    /// Consumer: the commit before a rebalance has had its time.
+    PrepareCommit,
+    /// Consumer: a fetch from this broker is tried again after its back-off.
+    FetchBackoff(BrokerId),
+    /// Consumer: a callback of the rebalance listener returns.
+    CallbackDone,
+}

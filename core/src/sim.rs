@@ -1,0 +1,5 @@
+//! A run: the nodes, what joins them, and what can be read of them.
+
+pub mod command;
+pub mod scenario;
+pub mod view;

@@ -1,0 +1,120 @@
+//! What a person can do to a run.
+
+use crate::base::ids::{BrokerId, ClientId, NodeId};
+use crate::kernel::time::{SimTime, Span};
+use serde::Serialize;
+use std::fmt;
+use std::sync::Arc;
+
+/// An action. Its text form is the lesson module's business.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Command {
+    /// `kill-broker 2`: the broker's process dies; what it wrote stays on its disk.
+    KillBroker(BrokerId),
+    /// `restart-broker 2`: starts the process of a dead broker again.
+    RestartBroker(BrokerId),
+    /// `pause-broker 2 100ms`: the process stands still, as in a garbage collection.
+    PauseBroker(BrokerId, Span),
+    /// `start-consumer c4`: starts a process that has not run, has been stopped or has died.
+    StartClient(ClientId),
+    /// `stop-consumer c3`: the application calls `close()`.
+    StopClient(ClientId),
+    /// `kill-consumer c3`: the process dies.
+    KillClient(ClientId),
+    /// `restart-consumer c3`: kills the process if it runs, and starts it again at once.
+    RestartClient(ClientId),
+    /// `pause-consumer c3 20s`: the process stands still, heartbeat thread included.
+    PauseClient(ClientId, Span),
+    /// `send orders key=a value=wait`: the console producer sends records.
+    Send {
+        /// The topic.
+        topic: Arc<str>,
+        /// Key; unset for none.
+        key: Option<Arc<str>>,
+        /// Value.
+        value: Arc<str>,
+        /// Explicit partition; unset leaves it to key or partitioner.
+        partition: Option<u32>,
+        /// How many times.
+        count: u32,
+    },
+    /// `cut-link 1 2`: nothing passes between the two, in either direction.
+    CutLink(NodeId, NodeId),
+    /// `heal-link 1 2`: messages pass again; what was held arrives now.
+    HealLink(NodeId, NodeId),
+}
+
+/// Why an action is impossible. Nothing has changed then.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CommandError {
+    /// There is no such broker.
+    UnknownBroker(BrokerId),
+    /// The broker's process is dead already.
+    BrokerIsDown(BrokerId),
+    /// The broker's process runs already.
+    BrokerIsUp(BrokerId),
+    /// There is no such client.
+    UnknownClient(ClientId),
+    /// The client's process does not run.
+    ClientIsDown(Arc<str>),
+    /// The client's process runs already.
+    ClientIsUp(Arc<str>),
+    /// There is no such topic in the scenario.
+    UnknownTopic(Arc<str>),
+    /// The topic has no such partition.
+    UnknownPartition {
+        /// The topic.
+        topic: Arc<str>,
+        /// The partition that was asked for.
+        partition: u32,
+        /// How many it has.
+        partitions: u32,
+    },
+    /// The key or value is too long.
+    TextTooLong {
+        /// Its length in bytes.
+        bytes: u32,
+        /// The longest allowed.
+        bytes_max: u32,
+    },
+    /// A link has two different ends.
+    LinkToItself,
+    /// The recording is full.
+    TooManyActions {
+        /// The most it holds.
+        actions_max: u32,
+    },
+    /// The time lies beyond what a run may reach.
+    TooLate {
+        /// The last instant of a run.
+        latest: SimTime,
+    },
+}
+
+impl fmt::Display for CommandError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::UnknownBroker(id) => write!(formatter, "there is no broker {id}"),
+            Self::BrokerIsDown(id) => write!(formatter, "broker {id} is down already"),
+            Self::BrokerIsUp(id) => write!(formatter, "broker {id} is running already"),
+            Self::UnknownClient(id) => write!(formatter, "there is no client {id}"),
+            Self::ClientIsDown(name) => write!(formatter, "{name} is not running"),
+            Self::ClientIsUp(name) => write!(formatter, "{name} is running already"),
+            Self::UnknownTopic(name) => write!(formatter, "there is no topic {name}"),
+            Self::UnknownPartition { topic, partition, partitions } => write!(
+                formatter,
+                "{topic} has no partition {partition}; it has {partitions}, numbered from 0"
+            ),
+            Self::TextTooLong { bytes, bytes_max } => {
+                write!(formatter, "a text of {bytes} bytes is too long; {bytes_max} are allowed")
+            }
+            Self::LinkToItself => write!(formatter, "a link needs two different ends"),
+            Self::TooManyActions { actions_max } => {
+                write!(formatter, "a run holds at most {actions_max} actions")
+            }
+            Self::TooLate { latest } => write!(formatter, "a run ends at {latest}"),
+        }
+    }
+}

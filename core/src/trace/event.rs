@@ -1,0 +1,634 @@
+//! Trace events.
+
+use crate::base::ids::{
+    BrokerId, CorrelationId, GroupId, InstanceId, MemberId, NodeId, Offset, PacketId, RecordId,
+    TopicPartition,
+};
+use crate::base::timer::Timer;
+use crate::kernel::time::SimTime;
+use crate::wire::api::{ApiKey, Request, Response};
+use crate::wire::error_code::ErrorCode;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// One thing that happened.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct TraceEntry {
+    /// Its place in the trace, from 0 on without a gap.
+    pub index: u64,
+    /// When.
+    pub at: SimTime,
+    /// Where. For a message on the wire: its sender, and its receiver once it is delivered.
+    pub node: NodeId,
+    /// The entry that brought it about; unset for the person's own actions and for the start.
+    pub cause: Option<u64>,
+    /// What.
+    pub event: TraceEvent,
+}
+
+macro_rules! trace_events {
+    ($(
+        $(#[doc = $doc:literal])+
+        $name:ident $label:literal $source:literal { $( #[doc = $field_doc:literal] $field:ident : $type:ty, )* }
+    )*) => {
+        /// What can happen.
+        #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+        #[serde(rename_all = "kebab-case", tag = "event")]
+        pub enum TraceEvent {
+            $( $(#[doc = $doc])+ $name { $( #[doc = $field_doc] $field: $type, )* }, )*
+        }
+
+        impl TraceEvent {
+            /// Every event: its name in lessons, where Kafka does it, and what it says.
+            pub const KINDS: &'static [EventKind] = &[
+                $( EventKind { name: $label, source: $source, doc: concat!($($doc,)+) }, )*
+            ];
+
+            /// Its name, as lessons write it.
+            pub const fn name(&self) -> &'static str {
+                match self { $( Self::$name { .. } => $label, )* }
+            }
+
+            /// The Kafka class or KIP whose rule this follows.
+            pub const fn source(&self) -> &'static str {
+                match self { $( Self::$name { .. } => $source, )* }
+            }
+        }
+    };
+}
+
+/// What an event is called, where it comes from and what it means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct EventKind {
+    /// Its name in lessons.
+    pub name: &'static str,
+    /// The Kafka class or KIP whose rule it follows.
+    pub source: &'static str,
+    /// What it means.
+    pub doc: &'static str,
+}
+
+/// Where a request waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Waiting {
+    /// A JoinGroup at the join barrier.
+    Join,
+    /// A SyncGroup at the sync barrier.
+    Sync,
+    /// A produce request with `acks=all` until the high watermark passes it.
+    Produce,
+    /// A fetch until there is something to read.
+    Fetch,
+    /// An answer of the group coordinator until its record is replicated.
+    CoordinatorAppend,
+}
+
+/// Why a connection was lost or a message did not arrive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Disconnect {
+    /// Nobody listens at the other end.
+    ConnectionRefused,
+    /// The process at the other end died.
+    PeerDied,
+    /// The answer did not come within the request's time; the sender closed the connection.
+    RequestTimedOut,
+}
+
+/// The state of a classic group.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum GroupState {
+    /// No members.
+    #[default]
+    Empty,
+    /// The join barrier is up.
+    PreparingRebalance,
+    /// The join phase is over; the leader's assignment is awaited.
+    CompletingRebalance,
+    /// Every member may have its assignment.
+    Stable,
+    /// Unloaded or deleted.
+    Dead,
+}
+
+impl GroupState {
+    /// Kafka's name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Empty => "Empty",
+            Self::PreparingRebalance => "PreparingRebalance",
+            Self::CompletingRebalance => "CompletingRebalance",
+            Self::Stable => "Stable",
+            Self::Dead => "Dead",
+        }
+    }
+}
+
+/// The state of a consumer's membership, on the client.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum MemberState {
+    /// Not in the group.
+    #[default]
+    Unjoined,
+    /// JoinGroup is on its way or parked.
+    PreparingRebalance,
+    /// SyncGroup is on its way or parked.
+    CompletingRebalance,
+    /// In the group.
+    Stable,
+}
+
+trace_events! {
+    /// A person's action takes effect.
+    Command "command" "Terrarium" {
+        /// The action in its text form.
+        text: Arc<str>,
+    }
+    /// A request leaves its sender.
+    RequestSent "request-sent" "NetworkClient.send" {
+        /// Identifies the message.
+        packet: PacketId,
+        /// The receiver.
+        to: NodeId,
+        /// Pairs it with its response.
+        correlation: CorrelationId,
+        /// Its fields.
+        body: Arc<Request>,
+        /// When it arrives; unset while a cut link holds it.
+        due_at: Option<SimTime>,
+    }
+    /// A response leaves its sender.
+    ResponseSent "response-sent" "RequestChannel.sendResponse" {
+        /// Identifies the message.
+        packet: PacketId,
+        /// The receiver, which sent the request.
+        to: NodeId,
+        /// Pairs it with its request.
+        correlation: CorrelationId,
+        /// Its fields.
+        body: Arc<Response>,
+        /// When it arrives; unset while a cut link holds it.
+        due_at: Option<SimTime>,
+    }
+    /// A message arrives.
+    Delivered "delivered" "Selector.poll" {
+        /// The message.
+        packet: PacketId,
+        /// Its sender.
+        from: NodeId,
+        /// Pairs request and response.
+        correlation: CorrelationId,
+        /// Its API.
+        api: ApiKey,
+        /// Whether it is a response.
+        is_response: bool,
+    }
+    /// A message will never arrive.
+    PacketLost "packet-lost" "Selector.close" {
+        /// The message.
+        packet: PacketId,
+        /// The receiver that it does not reach.
+        to: NodeId,
+        /// Why.
+        reason: Disconnect,
+    }
+    /// A message that a cut link held is on its way again.
+    PacketResumed "packet-resumed" "TCP" {
+        /// The message.
+        packet: PacketId,
+        /// When it arrives.
+        due_at: SimTime,
+    }
+    /// A sender learns that its request gets no answer.
+    Disconnected "disconnected" "NetworkClient.processDisconnection" {
+        /// The other end.
+        peer: NodeId,
+        /// The request.
+        correlation: CorrelationId,
+        /// Its API.
+        api: ApiKey,
+        /// Why.
+        reason: Disconnect,
+    }
+    /// A request is parked instead of answered.
+    RequestParked "request-parked" "DelayedOperationPurgatory" {
+        /// Who sent it.
+        from: NodeId,
+        /// The request.
+        correlation: CorrelationId,
+        /// Where it waits.
+        waiting: Waiting,
+        /// When it is answered at the latest; unset when something else decides.
+        deadline: Option<SimTime>,
+        /// The group, for a join or sync.
+        group_id: Option<GroupId>,
+        /// The partitions, for a produce or fetch.
+        partitions: Arc<[TopicPartition]>,
+    }
+    /// A parked request stops waiting.
+    RequestReleased "request-released" "DelayedOperation.forceComplete" {
+        /// Who sent it.
+        from: NodeId,
+        /// The request.
+        correlation: CorrelationId,
+        /// Where it waited.
+        waiting: Waiting,
+        /// Whether its deadline ended the wait.
+        timed_out: bool,
+    }
+    /// A timer runs out.
+    TimerFired "timer-fired" "Timer" {
+        /// Which.
+        timer: Timer,
+    }
+    /// A process starts.
+    ProcessStarted "process-started" "Terrarium" {
+        /// Counts the starts of this node, from 1.
+        incarnation: u32,
+    }
+    /// A process dies without a word; its peers see their connections closed.
+    ProcessKilled "process-killed" "Terrarium" {
+        /// What killed it: a person's action or a `crash` record.
+        reason: Arc<str>,
+    }
+    /// A process ends in good order.
+    ProcessStopped "process-stopped" "KafkaConsumer.close" {
+        /// Why.
+        reason: Arc<str>,
+    }
+    /// A process stands still, as in a long garbage collection.
+    ProcessPaused "process-paused" "Terrarium" {
+        /// When it goes on.
+        until: SimTime,
+    }
+    /// A process goes on.
+    ProcessResumed "process-resumed" "Terrarium" {
+        /// Messages and timers that came due meanwhile.
+        backlog: u32,
+    }
+    /// A link is cut or healed, in one direction.
+    LinkChanged "link-changed" "Terrarium" {
+        /// The other end.
+        to: NodeId,
+        /// Whether it is cut now.
+        is_cut: bool,
+    }
+    /// The controller registers a broker; it is fenced at first.
+    BrokerRegistered "broker-registered" "ClusterControlManager.registerBroker (KIP-631)" {
+        /// The broker.
+        broker: BrokerId,
+        /// Its epoch.
+        broker_epoch: i64,
+    }
+    /// The controller lets a broker take part.
+    BrokerUnfenced "broker-unfenced" "BrokerHeartbeatManager (KIP-631)" {
+        /// The broker.
+        broker: BrokerId,
+    }
+    /// The controller shuts a broker out, because its heartbeats stopped.
+    BrokerFenced "broker-fenced" "ReplicationControlManager.maybeFenceReplicas (KIP-631)" {
+        /// The broker.
+        broker: BrokerId,
+        /// When its last heartbeat came.
+        last_contact_at: SimTime,
+    }
+    /// The controller creates a topic.
+    TopicCreated "topic-created" "ReplicationControlManager.createTopics" {
+        /// Its name.
+        name: Arc<str>,
+        /// How many partitions.
+        partitions: u32,
+    }
+    /// The controller gives a partition another leader, or none.
+    LeaderElected "leader-elected" "PartitionChangeBuilder.electLeader" {
+        /// Which partition.
+        topic_partition: TopicPartition,
+        /// The new leader; unset stands for Kafka's -1.
+        leader: Option<BrokerId>,
+        /// The leader before.
+        previous_leader: Option<BrokerId>,
+        /// The new leader epoch.
+        leader_epoch: i32,
+        /// The ISR from now on.
+        isr: Arc<[BrokerId]>,
+        /// Whether the leader was not in the ISR: records may be lost.
+        unclean: bool,
+    }
+    /// The controller commits a smaller ISR.
+    IsrShrunk "isr-shrunk" "ReplicationControlManager.alterPartition (KIP-497)" {
+        /// Which partition.
+        topic_partition: TopicPartition,
+        /// The ISR before.
+        previous_isr: Arc<[BrokerId]>,
+        /// The ISR from now on.
+        isr: Arc<[BrokerId]>,
+    }
+    /// The controller commits a larger ISR.
+    IsrExpanded "isr-expanded" "ReplicationControlManager.alterPartition (KIP-497)" {
+        /// Which partition.
+        topic_partition: TopicPartition,
+        /// The ISR before.
+        previous_isr: Arc<[BrokerId]>,
+        /// The ISR from now on.
+        isr: Arc<[BrokerId]>,
+    }
+    /// A leader asks the controller for another ISR.
+    IsrChangeRequested "isr-change-requested" "Partition.maybeShrinkIsr, maybeExpandIsr (KIP-497)" {
+        /// Which partition.
+        topic_partition: TopicPartition,
+        /// The committed ISR.
+        isr: Arc<[BrokerId]>,
+        /// The ISR it wants.
+        wanted_isr: Arc<[BrokerId]>,
+    }
+    /// The controller refuses a leader's ISR.
+    IsrChangeRefused "isr-change-refused" "Partition.handleAlterPartitionError" {
+        /// Which partition.
+        topic_partition: TopicPartition,
+        /// Why.
+        error_code: ErrorCode,
+    }
+    /// A broker starts to lead a partition.
+    BecameLeader "became-leader" "Partition.makeLeader" {
+        /// Which partition.
+        topic_partition: TopicPartition,
+        /// Its epoch.
+        leader_epoch: i32,
+        /// Where its log ends at that moment.
+        log_end_offset: Offset,
+    }
+    /// A broker starts to follow a partition's leader.
+    BecameFollower "became-follower" "Partition.makeFollower" {
+        /// Which partition.
+        topic_partition: TopicPartition,
+        /// Its epoch.
+        leader_epoch: i32,
+        /// The leader; unset when there is none.
+        leader: Option<BrokerId>,
+    }
+    /// A broker writes records to its log.
+    Appended "appended" "UnifiedLog.append" {
+        /// Which partition.
+        topic_partition: TopicPartition,
+        /// Offset of the first record.
+        base_offset: Offset,
+        /// The log end offset from now on.
+        log_end_offset: Offset,
+        /// Whether it does so as the leader.
+        as_leader: bool,
+    }
+    /// A follower cuts off the end of its log.
+    Truncated "truncated" "UnifiedLog.truncateTo (KIP-101, KIP-279)" {
+        /// Which partition.
+        topic_partition: TopicPartition,
+        /// The log end offset before.
+        previous_log_end_offset: Offset,
+        /// The log end offset from now on.
+        log_end_offset: Offset,
+    }
+    /// A replica's high watermark moves.
+    HighWatermarkAdvanced "high-watermark-advanced" "Partition.maybeIncrementLeaderHW" {
+        /// Which partition.
+        topic_partition: TopicPartition,
+        /// The high watermark from now on.
+        high_watermark: Offset,
+        /// Whether it is the leader's.
+        as_leader: bool,
+    }
+    /// A group changes its state.
+    GroupStateChanged "group-state-changed" "ClassicGroup.transitionTo" {
+        /// The group.
+        group_id: GroupId,
+        /// The state before.
+        previous: GroupState,
+        /// The state from now on.
+        state: GroupState,
+        /// The generation from now on.
+        generation_id: i32,
+        /// Why.
+        reason: Arc<str>,
+    }
+    /// The coordinator hands out a member id and asks the client to come back with it.
+    MemberIdAssigned "member-id-assigned" "GroupMetadataManager.classicGroupJoinNewDynamicMember (KIP-394)" {
+        /// The group.
+        group_id: GroupId,
+        /// The new id.
+        member_id: MemberId,
+    }
+    /// A member enters a group.
+    MemberAdded "member-added" "ClassicGroup.add" {
+        /// The group.
+        group_id: GroupId,
+        /// Its member id.
+        member_id: MemberId,
+        /// Its instance id, if static.
+        group_instance_id: Option<InstanceId>,
+        /// The process behind it.
+        client: NodeId,
+    }
+    /// A member is out of a group.
+    MemberRemoved "member-removed" "ClassicGroup.remove" {
+        /// The group.
+        group_id: GroupId,
+        /// Its member id.
+        member_id: MemberId,
+        /// Why.
+        reason: Arc<str>,
+    }
+    /// A restarted static member takes the place of its former self.
+    StaticMemberReplaced "static-member-replaced" "ClassicGroup.replaceStaticMember (KIP-345)" {
+        /// The group.
+        group_id: GroupId,
+        /// Its instance id.
+        group_instance_id: InstanceId,
+        /// The id that is fenced from now on.
+        previous_member_id: MemberId,
+        /// The new id.
+        member_id: MemberId,
+        /// Whether the group must rebalance.
+        rebalances: bool,
+    }
+    /// The join phase of a group is over.
+    JoinPhaseCompleted "join-phase-completed" "GroupMetadataManager.completeClassicGroupJoin" {
+        /// The group.
+        group_id: GroupId,
+        /// The new generation.
+        generation_id: i32,
+        /// The members of the new generation.
+        members: Arc<[MemberId]>,
+        /// The member that computes the assignment; unset for an empty group.
+        leader: Option<MemberId>,
+    }
+    /// An offset is committed: its record is replicated.
+    OffsetCommitted "offset-committed" "OffsetMetadataManager.commitOffset" {
+        /// The group.
+        group_id: GroupId,
+        /// Which partition.
+        topic_partition: TopicPartition,
+        /// Where the group goes on.
+        offset: Offset,
+        /// The member that committed; empty outside a group.
+        member_id: MemberId,
+        /// Its generation; -1 outside a group.
+        generation_id: i32,
+    }
+    /// A coordinator has read its partition of `__consumer_offsets` and answers from now on.
+    CoordinatorLoaded "coordinator-loaded" "CoordinatorRuntime.onLoaded" {
+        /// The partition of `__consumer_offsets`.
+        partition: u32,
+        /// How many groups it found.
+        groups: u32,
+    }
+    /// A coordinator has lost its partition of `__consumer_offsets`.
+    CoordinatorUnloaded "coordinator-unloaded" "CoordinatorRuntime.onUnloaded" {
+        /// The partition of `__consumer_offsets`.
+        partition: u32,
+    }
+    /// A broker writes a line to its log.
+    LogLine "log-line" "Logger" {
+        /// The line, in Kafka's shape.
+        text: Arc<str>,
+    }
+    /// A consumer's membership changes its state.
+    MemberStateChanged "member-state-changed" "AbstractCoordinator.MemberState" {
+        /// The state before.
+        previous: MemberState,
+        /// The state from now on.
+        state: MemberState,
+        /// The generation that it knows; -1 for none.
+        generation_id: i32,
+    }
+    /// A consumer decides to join again.
+    RejoinRequested "rejoin-requested" "AbstractCoordinator.requestRejoin" {
+        /// Why.
+        reason: Arc<str>,
+    }
+    /// `onPartitionsRevoked`: the consumer gives its partitions up.
+    PartitionsRevoked "partitions-revoked" "ConsumerRebalanceListener.onPartitionsRevoked" {
+        /// Which.
+        partitions: Arc<[TopicPartition]>,
+        /// The generation that it leaves.
+        generation_id: i32,
+    }
+    /// `onPartitionsLost`: the consumer has lost its partitions already.
+    PartitionsLost "partitions-lost" "ConsumerRebalanceListener.onPartitionsLost" {
+        /// Which.
+        partitions: Arc<[TopicPartition]>,
+    }
+    /// `onPartitionsAssigned`: the consumer has its partitions.
+    PartitionsAssigned "partitions-assigned" "ConsumerRebalanceListener.onPartitionsAssigned" {
+        /// The ones that are new to it.
+        added: Arc<[TopicPartition]>,
+        /// All of them.
+        owned: Arc<[TopicPartition]>,
+        /// The generation in which it owns them.
+        generation_id: i32,
+    }
+    /// The leader of a group runs the assignor.
+    AssignmentComputed "assignment-computed" "ConsumerCoordinator.onLeaderElected" {
+        /// Which assignor.
+        assignor: Arc<str>,
+        /// Who gets what.
+        assignments: Arc<[(MemberId, Arc<Vec<TopicPartition>>)]>,
+    }
+    /// A consumer knows where to start on a partition.
+    PositionSet "position-set" "SubscriptionState.seekUnvalidated" {
+        /// Which partition.
+        topic_partition: TopicPartition,
+        /// The next offset to read.
+        position: Offset,
+        /// Whether it is the committed offset; otherwise `auto.offset.reset` gave it.
+        from_commit: bool,
+    }
+    /// `poll` returns records.
+    PollReturned "poll-returned" "KafkaConsumer.poll" {
+        /// How many.
+        records: u32,
+    }
+    /// An application takes up a record.
+    ProcessingStarted "processing-started" "application" {
+        /// Which partition.
+        topic_partition: TopicPartition,
+        /// Its offset.
+        offset: Offset,
+        /// Its identity.
+        record_id: RecordId,
+        /// Its text.
+        value: Arc<str>,
+        /// When it will be done.
+        until: SimTime,
+    }
+    /// An application is done with a record.
+    RecordProcessed "record-processed" "application" {
+        /// Which partition.
+        topic_partition: TopicPartition,
+        /// Its offset.
+        offset: Offset,
+        /// Its identity.
+        record_id: RecordId,
+        /// The generation in which it was read; -1 for none.
+        generation_id: i32,
+        /// Whether some consumer of the group was done with it before.
+        duplicate: bool,
+    }
+    /// A consumer learns that its commit is stored.
+    CommitSucceeded "commit-succeeded" "ConsumerCoordinator.OffsetCommitResponseHandler" {
+        /// How many partitions.
+        partitions: u32,
+    }
+    /// A consumer learns that its commit is refused.
+    CommitFailed "commit-failed" "ConsumerCoordinator.OffsetCommitResponseHandler" {
+        /// Why.
+        error_code: ErrorCode,
+        /// The exception that the application sees; unset for a silent retry.
+        exception: Option<Arc<str>>,
+    }
+    /// The heartbeat thread finds that `poll` was not called for `max.poll.interval.ms`.
+    PollTimeoutExpired "poll-timeout-expired" "AbstractCoordinator.HeartbeatThread (KIP-62)" {
+        /// When the last poll was.
+        last_poll_at: SimTime,
+    }
+    /// The application meets an exception that it does not survive.
+    FatalError "fatal-error" "KafkaConsumer.poll" {
+        /// The exception.
+        exception: Arc<str>,
+    }
+    /// An application hands a record to its producer.
+    RecordQueued "record-queued" "KafkaProducer.send" {
+        /// Which partition.
+        topic_partition: TopicPartition,
+        /// Its identity.
+        record_id: RecordId,
+    }
+    /// A producer learns that a batch is written.
+    BatchAcknowledged "batch-acknowledged" "Sender.completeBatch" {
+        /// Which partition.
+        topic_partition: TopicPartition,
+        /// Offset of its first record; -1 when nobody says (`acks=0`).
+        base_offset: Offset,
+        /// How many records.
+        records: u32,
+        /// When the first of them was handed to the producer.
+        queued_at: SimTime,
+    }
+    /// A producer sends a batch again later.
+    BatchRetried "batch-retried" "Sender.reenqueueBatch" {
+        /// Which partition.
+        topic_partition: TopicPartition,
+        /// Why.
+        error_code: ErrorCode,
+        /// How often it has been tried.
+        attempts: u32,
+    }
+    /// A producer gives a batch up: the application gets an exception for each record.
+    BatchFailed "batch-failed" "Sender.failBatch" {
+        /// Which partition.
+        topic_partition: TopicPartition,
+        /// Why.
+        error_code: ErrorCode,
+        /// How many records.
+        records: u32,
+    }
+}

@@ -1,0 +1,608 @@
+//! Requests and responses with the fields that change what happens.
+
+use super::error_code::ErrorCode;
+use super::metadata::MetadataRecord;
+use super::record::{Batch, Subscription};
+use crate::base::config::{Acks, TopicConfig};
+use crate::base::ids::{BrokerId, GroupId, InstanceId, MemberId, Offset, TopicId, TopicPartition};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::sync::Arc;
+
+macro_rules! apis {
+    ($( $name:ident $label:literal [$request:ty, $response:ty] $doc:literal )*) => {
+        /// Which API a message belongs to.
+        #[derive(
+            Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+        )]
+        pub enum ApiKey { $( #[doc = $doc] $name, )* }
+
+        impl ApiKey {
+            /// Every API.
+            pub const ALL: &'static [Self] = &[ $( Self::$name, )* ];
+
+            /// Kafka's name.
+            pub const fn name(self) -> &'static str {
+                match self { $( Self::$name => $label, )* }
+            }
+        }
+
+        /// A request on the wire.
+        #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+        pub enum Request { $( #[doc = $doc] $name($request), )* }
+
+        impl Request {
+            /// Its API.
+            pub const fn api_key(&self) -> ApiKey {
+                match self { $( Self::$name(_) => ApiKey::$name, )* }
+            }
+        }
+
+        /// A response on the wire.
+        #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+        pub enum Response { $( #[doc = $doc] $name($response), )* }
+
+        impl Response {
+            /// Its API.
+            pub const fn api_key(&self) -> ApiKey {
+                match self { $( Self::$name(_) => ApiKey::$name, )* }
+            }
+        }
+    };
+}
+
+apis! {
+    Produce "Produce" [ProduceRequest, ProduceResponse] "Appends batches."
+    Fetch "Fetch" [FetchRequest, FetchResponse] "Reads batches, for consumers and followers."
+    ListOffsets "ListOffsets" [ListOffsetsRequest, ListOffsetsResponse] "Finds the first or last offset."
+    Metadata "Metadata" [MetadataRequest, MetadataResponse] "Tells clients who leads what."
+    FindCoordinator "FindCoordinator" [FindCoordinatorRequest, FindCoordinatorResponse] "Finds a group's coordinator."
+    JoinGroup "JoinGroup" [JoinGroupRequest, JoinGroupResponse] "Joins a group; parked until the join phase ends."
+    SyncGroup "SyncGroup" [SyncGroupRequest, SyncGroupResponse] "Gets the assignment; the leader brings it."
+    Heartbeat "Heartbeat" [HeartbeatRequest, HeartbeatResponse] "Says that a member lives."
+    LeaveGroup "LeaveGroup" [LeaveGroupRequest, LeaveGroupResponse] "Leaves a group."
+    OffsetCommit "OffsetCommit" [OffsetCommitRequest, OffsetCommitResponse] "Stores where a group goes on."
+    OffsetFetch "OffsetFetch" [OffsetFetchRequest, OffsetFetchResponse] "Reads where a group goes on."
+    CreateTopics "CreateTopics" [CreateTopicsRequest, CreateTopicsResponse] "Creates a topic, at the controller."
+    BrokerRegistration "BrokerRegistration" [BrokerRegistrationRequest, BrokerRegistrationResponse] "A broker process makes itself known."
+    BrokerHeartbeat "BrokerHeartbeat" [BrokerHeartbeatRequest, BrokerHeartbeatResponse] "A broker says that it lives, and how far it has replayed."
+    AlterPartition "AlterPartition" [AlterPartitionRequest, AlterPartitionResponse] "A leader asks for another ISR."
+    FetchMetadataLog "Fetch(__cluster_metadata)" [FetchMetadataLogRequest, FetchMetadataLogResponse] "A broker replicates the controller's log."
+}
+
+impl fmt::Display for ApiKey {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.name())
+    }
+}
+
+/// `Produce`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct ProduceRequest {
+    /// Who must have the batches before the answer.
+    pub acks: Acks,
+    /// How long the broker may park the request, in milliseconds.
+    pub timeout_ms: i64,
+    /// One batch a partition. Base offset and leader epoch are the broker's to fill in.
+    pub batches: Vec<(TopicPartition, Batch)>,
+}
+
+/// Answer to `Produce`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct ProduceResponse {
+    /// One entry a partition.
+    pub partitions: Vec<ProducePartitionResponse>,
+}
+
+/// What became of one partition's batch.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct ProducePartitionResponse {
+    /// Which partition.
+    pub topic_partition: TopicPartition,
+    /// Whether it was appended.
+    pub error_code: ErrorCode,
+    /// Offset of the batch's first record; -1 on error.
+    pub base_offset: Offset,
+    /// The leader and its epoch, when the error says that it is another one (KIP-951).
+    pub current_leader: Option<(BrokerId, i32)>,
+}
+
+/// `Fetch`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct FetchRequest {
+    /// The follower that fetches; unset for a consumer.
+    pub replica_id: Option<BrokerId>,
+    /// The follower's broker epoch; -1 for a consumer.
+    pub replica_epoch: i64,
+    /// How long the broker may park the request, in milliseconds.
+    pub max_wait_ms: i64,
+    /// Bytes to wait for.
+    pub min_bytes: i64,
+    /// Bytes in the whole answer.
+    pub max_bytes: i64,
+    /// What to read.
+    pub partitions: Vec<FetchPartition>,
+}
+
+/// What to read of one partition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct FetchPartition {
+    /// Which partition.
+    pub topic_partition: TopicPartition,
+    /// The first offset wanted. From a follower this says: I have everything before it.
+    pub fetch_offset: Offset,
+    /// The follower's own log start offset; -1 for a consumer.
+    pub log_start_offset: Offset,
+    /// The leader epoch that the sender knows; -1 when it knows none.
+    pub current_leader_epoch: i32,
+    /// Epoch of the last record the follower has; -1 for a consumer or an empty log.
+    pub last_fetched_epoch: i32,
+    /// Bytes of this partition in the answer.
+    pub partition_max_bytes: i64,
+}
+
+/// Answer to `Fetch`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct FetchResponse {
+    /// One entry a partition asked for.
+    pub partitions: Vec<FetchPartitionResponse>,
+}
+
+/// What was read of one partition.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct FetchPartitionResponse {
+    /// Which partition.
+    pub topic_partition: TopicPartition,
+    /// Whether it could be read.
+    pub error_code: ErrorCode,
+    /// The leader's high watermark; -1 on error.
+    pub high_watermark: Offset,
+    /// The leader's last stable offset; -1 on error.
+    pub last_stable_offset: Offset,
+    /// The leader's first offset; -1 on error.
+    pub log_start_offset: Offset,
+    /// Where the follower's log parts from the leader's: the largest epoch that both may share,
+    /// and its end offset.
+    pub diverging_epoch: Option<(i32, Offset)>,
+    /// The leader and its epoch, when the error says that it is another one (KIP-951).
+    pub current_leader: Option<(BrokerId, i32)>,
+    /// The batches.
+    pub batches: Vec<Batch>,
+}
+
+/// `ListOffsets`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct ListOffsetsRequest {
+    /// What is asked, partition by partition.
+    pub partitions: Vec<(TopicPartition, OffsetQuery)>,
+}
+
+/// Which offset is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OffsetQuery {
+    /// Timestamp -2: the log start offset.
+    Earliest,
+    /// Timestamp -1: the high watermark for a consumer.
+    Latest,
+    /// The log end offset, as a follower asks for it.
+    LogEnd,
+}
+
+/// Answer to `ListOffsets`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct ListOffsetsResponse {
+    /// One entry a partition: error and offset, -1 on error.
+    pub partitions: Vec<(TopicPartition, ErrorCode, Offset)>,
+}
+
+/// `Metadata`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct MetadataRequest {
+    /// Names of the topics that are asked for.
+    pub topics: Vec<Arc<str>>,
+}
+
+/// Answer to `Metadata`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct MetadataResponse {
+    /// Brokers that are unfenced.
+    pub brokers: Vec<BrokerId>,
+    /// One entry a topic asked for.
+    pub topics: Vec<MetadataTopic>,
+}
+
+/// A topic as a client sees it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct MetadataTopic {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Its interned name; unset when the broker does not know the topic.
+    pub topic_id: Option<TopicId>,
+    /// `UNKNOWN_TOPIC_OR_PARTITION` when the broker does not know it.
+    pub error_code: ErrorCode,
+    /// Its partitions, by number.
+    pub partitions: Vec<MetadataPartition>,
+}
+
+/// A partition as a client sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct MetadataPartition {
+    /// Its leader; unset when it has none, or its leader is fenced.
+    pub leader: Option<BrokerId>,
+    /// Its leader epoch.
+    pub leader_epoch: i32,
+}
+
+/// `FindCoordinator` for a group.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct FindCoordinatorRequest {
+    /// The group.
+    pub group_id: GroupId,
+}
+
+/// Answer to `FindCoordinator`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct FindCoordinatorResponse {
+    /// `COORDINATOR_NOT_AVAILABLE` when nobody leads the partition now.
+    pub error_code: ErrorCode,
+    /// The coordinator; unset on error.
+    pub coordinator: Option<BrokerId>,
+}
+
+/// `JoinGroup`, version 9.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct JoinGroupRequest {
+    /// The group.
+    pub group_id: GroupId,
+    /// The member's `session.timeout.ms`.
+    pub session_timeout_ms: i64,
+    /// The member's `max.poll.interval.ms`.
+    pub rebalance_timeout_ms: i64,
+    /// Empty for a member that has no id yet.
+    pub member_id: MemberId,
+    /// Set for a static member.
+    pub group_instance_id: Option<InstanceId>,
+    /// The member's `client.id`, which new member ids start with (a header field in Kafka).
+    pub client_id: Arc<str>,
+    /// `consumer` for consumers.
+    pub protocol_type: Arc<str>,
+    /// The assignors that the member can use, in its order of preference.
+    pub protocols: Vec<(Arc<str>, Arc<Subscription>)>,
+    /// Why it joins; unset prints as `not provided`.
+    pub reason: Option<Arc<str>>,
+    /// Version of the request: 4 turned on `MEMBER_ID_REQUIRED`, 9 brought `skip_assignment`.
+    pub version: i16,
+}
+
+/// Answer to `JoinGroup`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct JoinGroupResponse {
+    /// Whether the member is in.
+    pub error_code: ErrorCode,
+    /// The new generation; -1 on error.
+    pub generation_id: i32,
+    /// `consumer` for consumers; unset on error.
+    pub protocol_type: Option<Arc<str>>,
+    /// The assignor that the group has chosen; unset on error.
+    pub protocol_name: Option<Arc<str>>,
+    /// The member that computes the assignment; empty on error.
+    pub leader: MemberId,
+    /// Whether the leader must not compute an assignment (KIP-814).
+    pub skip_assignment: bool,
+    /// The receiver's member id.
+    pub member_id: MemberId,
+    /// For the leader: every member with its subscription. Empty for the others.
+    pub members: Vec<JoinGroupMember>,
+}
+
+/// A member as the leader sees it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct JoinGroupMember {
+    /// Its member id.
+    pub member_id: MemberId,
+    /// Its `group.instance.id`, if static.
+    pub group_instance_id: Option<InstanceId>,
+    /// Its subscription under the chosen assignor.
+    pub subscription: Arc<Subscription>,
+}
+
+/// `SyncGroup`, version 5.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct SyncGroupRequest {
+    /// The group.
+    pub group_id: GroupId,
+    /// The generation that the member has joined.
+    pub generation_id: i32,
+    /// Its member id.
+    pub member_id: MemberId,
+    /// Set for a static member.
+    pub group_instance_id: Option<InstanceId>,
+    /// Unset is accepted.
+    pub protocol_type: Option<Arc<str>>,
+    /// Unset is accepted.
+    pub protocol_name: Option<Arc<str>>,
+    /// From the leader: who gets what. Empty from the others.
+    pub assignments: Vec<(MemberId, Arc<Vec<TopicPartition>>)>,
+}
+
+/// Answer to `SyncGroup`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct SyncGroupResponse {
+    /// Whether there is an assignment.
+    pub error_code: ErrorCode,
+    /// `consumer` for consumers; unset on error.
+    pub protocol_type: Option<Arc<str>>,
+    /// The assignor that the group has chosen; unset on error.
+    pub protocol_name: Option<Arc<str>>,
+    /// The receiver's partitions.
+    pub assignment: Arc<Vec<TopicPartition>>,
+}
+
+/// `Heartbeat`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct HeartbeatRequest {
+    /// The group.
+    pub group_id: GroupId,
+    /// The generation that the member knows.
+    pub generation_id: i32,
+    /// Its member id.
+    pub member_id: MemberId,
+    /// Set for a static member.
+    pub group_instance_id: Option<InstanceId>,
+}
+
+/// Answer to `Heartbeat`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct HeartbeatResponse {
+    /// `REBALANCE_IN_PROGRESS` asks the member to join again.
+    pub error_code: ErrorCode,
+}
+
+/// `LeaveGroup`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct LeaveGroupRequest {
+    /// The group.
+    pub group_id: GroupId,
+    /// Who leaves.
+    pub members: Vec<LeavingMember>,
+}
+
+/// A member that leaves.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct LeavingMember {
+    /// Its member id; empty to remove a static member by its instance id.
+    pub member_id: MemberId,
+    /// Set for a static member.
+    pub group_instance_id: Option<InstanceId>,
+    /// Why it leaves; unset prints as `not provided`.
+    pub reason: Option<Arc<str>>,
+}
+
+/// Answer to `LeaveGroup`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct LeaveGroupResponse {
+    /// Error of the request as a whole.
+    pub error_code: ErrorCode,
+    /// One entry a member: its id, its instance id and its error.
+    pub members: Vec<(MemberId, Option<InstanceId>, ErrorCode)>,
+}
+
+/// `OffsetCommit`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct OffsetCommitRequest {
+    /// The group.
+    pub group_id: GroupId,
+    /// The member's generation; -1 for a consumer outside the group.
+    pub generation_id: i32,
+    /// Its member id; empty for a consumer outside the group.
+    pub member_id: MemberId,
+    /// Set for a static member.
+    pub group_instance_id: Option<InstanceId>,
+    /// What is committed: the next offset to read, and the leader epoch before it (-1 unknown).
+    pub offsets: Vec<(TopicPartition, Offset, i32)>,
+    /// Version of the request: from 9 on an unknown group is `GROUP_ID_NOT_FOUND`.
+    pub version: i16,
+}
+
+/// Answer to `OffsetCommit`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct OffsetCommitResponse {
+    /// One entry a partition.
+    pub partitions: Vec<(TopicPartition, ErrorCode)>,
+}
+
+/// `OffsetFetch`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct OffsetFetchRequest {
+    /// The group.
+    pub group_id: GroupId,
+    /// The partitions asked for.
+    pub partitions: Vec<TopicPartition>,
+}
+
+/// Answer to `OffsetFetch`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct OffsetFetchResponse {
+    /// Error of the request as a whole.
+    pub error_code: ErrorCode,
+    /// One entry a partition: the committed offset (-1 for none) and its leader epoch.
+    pub offsets: Vec<(TopicPartition, Offset, i32)>,
+}
+
+/// `CreateTopics` for one topic.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct CreateTopicsRequest {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Its interned name.
+    pub topic_id: TopicId,
+    /// How many partitions.
+    pub partition_count: u32,
+    /// How many replicas of each.
+    pub replication_factor: u32,
+    /// Replicas by hand, one list a partition; empty leaves the placement to the controller.
+    pub assignments: Vec<Vec<BrokerId>>,
+    /// Its settings.
+    pub config: Arc<TopicConfig>,
+}
+
+/// Answer to `CreateTopics`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct CreateTopicsResponse {
+    /// Whether the topic was created.
+    pub error_code: ErrorCode,
+    /// Kafka's sentence on what was wrong; unset on success.
+    pub error_message: Option<Arc<str>>,
+}
+
+/// `BrokerRegistration`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct BrokerRegistrationRequest {
+    /// The broker's `node.id`.
+    pub broker_id: BrokerId,
+    /// Identifies the process.
+    pub incarnation_id: u64,
+    /// Its rack; unset when it has none.
+    pub rack: Option<Arc<str>>,
+}
+
+/// Answer to `BrokerRegistration`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct BrokerRegistrationResponse {
+    /// `DUPLICATE_BROKER_REGISTRATION` while an earlier process's session still runs.
+    pub error_code: ErrorCode,
+    /// The epoch of this registration; -1 on error.
+    pub broker_epoch: i64,
+}
+
+/// `BrokerHeartbeat`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct BrokerHeartbeatRequest {
+    /// The broker's `node.id`.
+    pub broker_id: BrokerId,
+    /// Its registration.
+    pub broker_epoch: i64,
+    /// The next offset of the metadata log that it will replay.
+    pub current_metadata_offset: i64,
+    /// Whether it wants to stay fenced.
+    pub want_fence: bool,
+    /// Whether it wants to shut down.
+    pub want_shut_down: bool,
+}
+
+/// Answer to `BrokerHeartbeat`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct BrokerHeartbeatResponse {
+    /// `STALE_BROKER_EPOCH` when the registration is another one.
+    pub error_code: ErrorCode,
+    /// Whether the broker has replayed its own registration.
+    pub is_caught_up: bool,
+    /// Whether it is fenced now.
+    pub is_fenced: bool,
+    /// Whether it may shut down now.
+    pub should_shut_down: bool,
+}
+
+/// `AlterPartition`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct AlterPartitionRequest {
+    /// The leader's `node.id`.
+    pub broker_id: BrokerId,
+    /// Its registration.
+    pub broker_epoch: i64,
+    /// The changes it asks for.
+    pub partitions: Vec<AlterPartitionItem>,
+}
+
+/// A change of one ISR.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct AlterPartitionItem {
+    /// Which partition.
+    pub topic_partition: TopicPartition,
+    /// The leader's epoch.
+    pub leader_epoch: i32,
+    /// The partition epoch that it knows.
+    pub partition_epoch: i32,
+    /// The ISR that it wants, with the broker epoch it has seen of each member (-1 unknown).
+    pub new_isr: Vec<(BrokerId, i64)>,
+}
+
+/// Answer to `AlterPartition`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct AlterPartitionResponse {
+    /// Error of the request as a whole.
+    pub error_code: ErrorCode,
+    /// One entry a partition.
+    pub partitions: Vec<AlterPartitionResult>,
+}
+
+/// What became of one change.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct AlterPartitionResult {
+    /// Which partition.
+    pub topic_partition: TopicPartition,
+    /// Whether it was accepted.
+    pub error_code: ErrorCode,
+    /// The leader; unset when there is none.
+    pub leader: Option<BrokerId>,
+    /// The leader epoch.
+    pub leader_epoch: i32,
+    /// The committed ISR.
+    pub isr: Vec<BrokerId>,
+    /// The new partition epoch.
+    pub partition_epoch: i32,
+}
+
+/// `Fetch` of the metadata log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct FetchMetadataLogRequest {
+    /// Who fetches.
+    pub broker_id: BrokerId,
+    /// The next offset it wants.
+    pub fetch_offset: i64,
+    /// How long the controller may park the request, in milliseconds.
+    pub max_wait_ms: i64,
+}
+
+/// Answer to `Fetch` of the metadata log.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct FetchMetadataLogResponse {
+    /// Offset of the first record.
+    pub base_offset: i64,
+    /// The records.
+    pub records: Vec<Arc<MetadataRecord>>,
+}
+
+impl Response {
+    /// The first error that it carries, if any.
+    pub fn error_code(&self) -> ErrorCode {
+        fn first(codes: impl IntoIterator<Item = ErrorCode>) -> ErrorCode {
+            codes.into_iter().find(|code| !code.is_none()).unwrap_or_default()
+        }
+        match self {
+            Self::Produce(response) => first(response.partitions.iter().map(|p| p.error_code)),
+            Self::Fetch(response) => first(response.partitions.iter().map(|p| p.error_code)),
+            Self::ListOffsets(response) => first(response.partitions.iter().map(|p| p.1)),
+            Self::Metadata(response) => first(response.topics.iter().map(|t| t.error_code)),
+            Self::FindCoordinator(response) => response.error_code,
+            Self::JoinGroup(response) => response.error_code,
+            Self::SyncGroup(response) => response.error_code,
+            Self::Heartbeat(response) => response.error_code,
+            Self::LeaveGroup(response) => {
+                first([response.error_code].into_iter().chain(response.members.iter().map(|m| m.2)))
+            }
+            Self::OffsetCommit(response) => first(response.partitions.iter().map(|p| p.1)),
+            Self::OffsetFetch(response) => response.error_code,
+            Self::CreateTopics(response) => response.error_code,
+            Self::BrokerRegistration(response) => response.error_code,
+            Self::BrokerHeartbeat(response) => response.error_code,
+            Self::AlterPartition(response) => first(
+                [response.error_code]
+                    .into_iter()
+                    .chain(response.partitions.iter().map(|p| p.error_code)),
+            ),
+            Self::FetchMetadataLog(_) => ErrorCode::None,
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! Records and batches.
+
+use crate::base::ids::{GroupId, InstanceId, MemberId, Offset, RecordId, TopicPartition};
+use crate::kernel::time::SimTime;
+use serde::Serialize;
+use std::sync::Arc;
+
+/// One record.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct Record {
+    /// Identity that survives retries, for counting duplicates and losses; Kafka has no such field.
+    pub record_id: RecordId,
+    /// Key as text; unset for a record without a key.
+    pub key: Option<Arc<str>>,
+    /// What it carries.
+    pub value: RecordValue,
+    /// `CreateTime` of the record.
+    pub timestamp: SimTime,
+    /// Serialised size in bytes, headers included.
+    pub size_bytes: u32,
+}
+
+/// What a record carries.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RecordValue {
+    /// An application's text.
+    Text(Arc<str>),
+    /// `__consumer_offsets`: a committed offset; unset removes it.
+    OffsetCommit {
+        /// The group.
+        group_id: GroupId,
+        /// The partition whose offset it is.
+        topic_partition: TopicPartition,
+        /// What was committed; unset for a tombstone.
+        committed: Option<CommittedOffset>,
+    },
+    /// `__consumer_offsets`: the state of a classic group; unset removes it.
+    GroupMetadata {
+        /// The group.
+        group_id: GroupId,
+        /// The state; unset for a tombstone.
+        metadata: Option<Arc<GroupMetadata>>,
+    },
+}
+
+/// A committed offset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct CommittedOffset {
+    /// Where the group goes on.
+    pub offset: Offset,
+    /// Leader epoch of the last record before it; -1 when unknown.
+    pub leader_epoch: i32,
+    /// When it was committed.
+    pub committed_at: SimTime,
+}
+
+/// A classic group as it stands in `__consumer_offsets`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct GroupMetadata {
+    /// `consumer` for consumers.
+    pub protocol_type: Arc<str>,
+    /// Generation of the last completed join phase.
+    pub generation_id: i32,
+    /// The assignor that the group has chosen; unset while the group is empty.
+    pub protocol_name: Option<Arc<str>>,
+    /// The member that computes assignments; unset while the group is empty.
+    pub leader: Option<MemberId>,
+    /// When the group entered its state.
+    pub current_state_at: SimTime,
+    /// Members in the order in which they joined.
+    pub members: Vec<MemberMetadata>,
+}
+
+/// A member as it stands in `__consumer_offsets`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct MemberMetadata {
+    /// Its member id.
+    pub member_id: MemberId,
+    /// Its `group.instance.id`; unset for a dynamic member.
+    pub group_instance_id: Option<InstanceId>,
+    /// Its `client.id`.
+    pub client_id: Arc<str>,
+    /// `max.poll.interval.ms` of the member.
+    pub rebalance_timeout_ms: i64,
+    /// `session.timeout.ms` of the member.
+    pub session_timeout_ms: i64,
+    /// Its subscription under the chosen assignor.
+    pub subscription: Arc<Subscription>,
+    /// The partitions it was given.
+    pub assignment: Arc<Vec<TopicPartition>>,
+}
+
+/// What a member says of itself under one assignor (`ConsumerProtocolSubscription`).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize)]
+pub struct Subscription {
+    /// Subscribed topic names, sorted.
+    pub topics: Vec<Arc<str>>,
+    /// Partitions that the member owned when it joined, sorted; empty for eager assignors.
+    pub owned_partitions: Vec<TopicPartition>,
+    /// Generation in which it owned them; -1 when there was none.
+    pub generation_id: i32,
+    /// `client.rack`; unset when the client has none.
+    pub rack_id: Option<Arc<str>>,
+}
+
+/// A batch of records as it stands in a log.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct Batch {
+    /// Offset of its first record.
+    pub base_offset: Offset,
+    /// Epoch of the leader that appended it.
+    pub leader_epoch: i32,
+    /// Size in bytes: header and records.
+    pub size_bytes: u32,
+    /// When the leader appended it.
+    pub appended_at: SimTime,
+    /// Its records, at consecutive offsets. Shared: replicas and answers point at the same ones.
+    #[serde(serialize_with = "serialize_records")]
+    pub records: Arc<[Record]>,
+}
+
+fn serialize_records<S: serde::Serializer>(
+    records: &Arc<[Record]>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(records.iter())
+}
+
+impl Batch {
+    /// Bytes of a batch's header.
+    pub const HEADER_BYTES: u32 = 61;
+
+    /// The records that it holds.
+    pub fn count(&self) -> i64 {
+        i64::try_from(self.records.len()).unwrap_or(i64::MAX)
+    }
+
+    /// Offset of its last record.
+    pub fn last_offset(&self) -> Offset {
+        self.base_offset + (self.count() - 1)
+    }
+
+    /// The offset after its last record.
+    pub fn next_offset(&self) -> Offset {
+        self.base_offset + self.count()
+    }
+
+    /// Its records with their offsets.
+    pub fn entries(&self) -> impl Iterator<Item = (Offset, &Record)> + '_ {
+        let mut offset = self.base_offset;
+        self.records.iter().map(move |record| {
+            let entry = (offset, record);
+            offset += 1;
+            entry
+        })
+    }
+}
+
+impl Record {
+    /// Bytes of a record beside its key and value.
+    pub const OVERHEAD_BYTES: u32 = 10;
+
+    /// An application's record with its serialised size.
+    pub fn text(record_id: RecordId, key: Option<Arc<str>>, value: Arc<str>, at: SimTime) -> Self {
+        let length = key.as_ref().map_or(0, |key| key.len()) + value.len();
+        let size_bytes = Self::OVERHEAD_BYTES + u32::try_from(length).unwrap_or(u32::MAX / 2);
+        Self { record_id, key, value: RecordValue::Text(value), timestamp: at, size_bytes }
+    }
+
+    /// The text that an application put in; unset for the coordinator's records.
+    pub fn as_text(&self) -> Option<&Arc<str>> {
+        match &self.value {
+            RecordValue::Text(text) => Some(text),
+            RecordValue::OffsetCommit { .. } | RecordValue::GroupMetadata { .. } => None,
+        }
+    }
+}
