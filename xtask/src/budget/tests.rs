@@ -1,0 +1,71 @@
+use super::*;
+
+fn site(files: &[(&str, usize)]) -> Vec<Weighed> {
+    files
+        .iter()
+        .map(|(path, gzip)| Weighed {
+            path: (*path).to_owned(),
+            gzip: *gzip,
+        })
+        .collect()
+}
+
+#[test]
+fn a_star_stands_for_letters_of_one_folder() {
+    for (pattern, path, expected) in [
+        ("index.html", "index.html", true),
+        ("index.html", "a/index.html", false),
+        ("*.css", "style.css", true),
+        ("*.css", "a/style.css", false),
+        ("*.css", "style.css.map", false),
+        ("pkg/*.js", "pkg/terrarium_web.js", true),
+        ("pkg/*.js", "pkg/a/b.js", false),
+        ("lessons/strings/*/*", "lessons/strings/en/a.toml", true),
+        ("lessons/strings/*/*", "lessons/strings/a.toml", false),
+        ("*", "", true),
+    ] {
+        assert_eq!(fits(pattern, path), expected, "{pattern} {path}");
+    }
+}
+
+#[test]
+fn only_what_loads_at_first_is_billed() {
+    let bill = Bill::of(&site(&[
+        ("index.html", 1),
+        ("style.css", 2),
+        ("sw.js", 1_000),
+        ("pkg/terrarium_web.js", 4),
+        ("pkg/terrarium_web_bg.wasm", 8),
+        ("pkg/terrarium_web.d.ts", 1_000),
+        ("lessons/a.toml", 16),
+        ("lessons/b.toml", 3),
+        ("lessons/strings/en/a.toml", 32),
+        ("lessons/strings/zh-CN/a.toml", 31),
+    ]));
+    assert_eq!(bill.total, 63, "{bill}");
+    assert!(bill.is_within_limit(), "{bill}");
+}
+
+#[test]
+fn the_limit_is_the_last_size_allowed() {
+    for (size, expected) in [(LIMIT, true), (LIMIT + 1, false)] {
+        let bill = Bill::of(&site(&[("pkg/a.wasm", size)]));
+        assert_eq!(bill.is_within_limit(), expected, "{bill}");
+    }
+}
+
+#[test]
+fn the_bill_names_each_part_and_the_sum() {
+    let bill = Bill::of(&site(&[("index.html", 1_250), ("pkg/a.wasm", 49_799)])).to_string();
+    assert!(bill.contains("1.2 kB  page: index.html"), "{bill}");
+    assert!(
+        bill.contains("51.0 kB  in all, of 300.0 kB allowed"),
+        "{bill}"
+    );
+}
+
+#[test]
+fn sizes_are_those_of_gzip() {
+    let size = gzip_size(&[b'a'; 10_000]).unwrap();
+    assert!(18 < size && size < 100, "{size}");
+}

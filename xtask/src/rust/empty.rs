@@ -1,0 +1,1 @@
+//! An empty program: a toolchain that links it works.
