@@ -9,6 +9,7 @@
 
 pub mod base;
 pub mod kernel;
+pub mod log;
 pub mod sim;
 pub mod trace;
 pub mod wire;

@@ -1,6 +1,6 @@
 //! Every timer that a node can arm.
 
-use super::ids::{BrokerId, GroupId, MemberId, TopicPartition};
+use super::ids::{BrokerId, GroupId, MemberId};
 use serde::{Deserialize, Serialize};
 
 /// A timer of one node. Arming it again replaces the earlier one.
@@ -37,20 +37,20 @@ pub enum Timer {
     MemberSession(GroupId, MemberId),
     /// Group coordinator: offsets of the groups of one partition are checked for expiry.
     OffsetExpiry(u32),
-    /// Client: the metadata are asked for (again).
+    /// Broker: high watermarks are written to the checkpoint file.
+    HighWatermarkCheckpoint,
+    /// Consumer: the metadata are asked for (again).
     MetadataRefresh,
-    /// Client: the coordinator is looked up again.
+    /// Producer: the metadata are asked for (again).
+    ProducerMetadata,
+    /// Consumer: the coordinator is looked up again.
     CoordinatorLookup,
     /// Producer: the next record of the workload is sent.
     ProducerTick,
-    /// Producer: a batch has lingered long enough, or its back-off is over.
-    ProducerLinger(TopicPartition),
-    /// Producer: the oldest batch reaches `delivery.timeout.ms`.
-    DeliveryTimeout,
-    /// Consumer: the process starts.
-    ProcessStart,
-    /// Consumer: the application calls `poll` again.
-    Poll,
+    /// Producer: a batch has lingered long enough, its back-off is over, or its time is up.
+    ProducerSend,
+    /// Producer: `send()` has blocked for `max.block.ms`.
+    ProducerBlocked,
     /// Consumer: the record in hand is done.
     RecordDone,
     /// Consumer: the heartbeat thread's next heartbeat is due.
@@ -67,6 +67,6 @@ pub enum Timer {
     PrepareCommit,
     /// Consumer: a fetch from this broker is tried again after its back-off.
     FetchBackoff(BrokerId),
-    /// Consumer: a callback of the rebalance listener returns.
-    CallbackDone,
+    /// Consumer: positions are asked for again after their back-off.
+    PositionRetry,
 }

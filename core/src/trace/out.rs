@@ -21,8 +21,9 @@ pub enum Effect {
         correlation: CorrelationId,
         /// Its fields.
         body: Request,
-        /// After this time without an answer the connection counts as lost.
-        timeout: Span,
+        /// After this time without an answer the connection counts as lost; unset when no answer
+        /// will come.
+        timeout: Option<Span>,
     },
     /// Answer a request.
     Response {
@@ -78,8 +79,15 @@ impl Out {
     pub fn request(&mut self, to: NodeId, body: Request, timeout: Span) -> CorrelationId {
         let correlation = CorrelationId(self.next_correlation);
         self.next_correlation += 1;
-        self.effects.push(Effect::Request { to, correlation, body, timeout });
+        self.effects.push(Effect::Request { to, correlation, body, timeout: Some(timeout) });
         correlation
+    }
+
+    /// Sends `body` to `to`, which will not answer (`acks=0`).
+    pub fn send(&mut self, to: NodeId, body: Request) {
+        let correlation = CorrelationId(self.next_correlation);
+        self.next_correlation += 1;
+        self.effects.push(Effect::Request { to, correlation, body, timeout: None });
     }
 
     /// Answers a request.

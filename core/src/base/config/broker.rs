@@ -17,6 +17,8 @@ settings! {
             "Bytes in one whole follower fetch response; the first batch may exceed it.";
         replica_socket_timeout_ms: i64 = 30_000, "replica.socket.timeout.ms", "a number from 1 to 2147483647", Some(1..=2_147_483_647),
             "Milliseconds after which a follower gives up a fetch that got no answer and opens a new connection.";
+        replica_high_watermark_checkpoint_interval_ms: i64 = 5_000, "replica.high.watermark.checkpoint.interval.ms", "a number from 1 to 2147483647", Some(1..=2_147_483_647),
+            "Milliseconds between two checkpoints of the high watermarks; a restarted broker begins with the last one.";
         broker_heartbeat_interval_ms: i64 = 2_000, "broker.heartbeat.interval.ms", "a number from 1 to 2147483647", Some(1..=2_147_483_647),
             "Milliseconds between a broker's heartbeats to the active controller. Kafka: BrokerLifecycleManager (KIP-631).";
         broker_session_timeout_ms: i64 = 9_000, "broker.session.timeout.ms", "a number from 1 to 2147483647", Some(1..=2_147_483_647),

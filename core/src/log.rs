@@ -1,0 +1,4 @@
+//! A replica's log on one broker.
+
+pub mod epoch_cache;
+pub mod partition_log;
