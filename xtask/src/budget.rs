@@ -120,6 +120,12 @@ impl fmt::Display for Bill {
     }
 }
 
+/// The files that a browser loaded at first (a path a line) and that the table does not know.
+pub(crate) fn not_billed(loaded: &str) -> Vec<&str> {
+    let known = |path: &str| FIRST_LOAD.iter().any(|part| fits(part.pattern, path));
+    loaded.lines().filter(|path| !known(path)).collect()
+}
+
 /// The size of some bytes as gzip at its best sends them.
 pub(crate) fn gzip_size(bytes: &[u8]) -> Result<usize> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::best());

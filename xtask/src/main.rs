@@ -12,6 +12,7 @@
 mod budget;
 mod count;
 mod dist;
+mod harness;
 mod host;
 mod page;
 mod place;

@@ -17,22 +17,25 @@ use crate::say::say;
 /// Something that we need, do not have and may not install; carries the command that gets it.
 #[derive(Debug)]
 pub(crate) struct Missing {
-    what: String,
-    get: String,
+    line: String,
 }
 
 impl Missing {
-    pub(crate) fn new(what: impl Into<String>, get: impl Into<String>) -> Self {
+    pub(crate) fn new(what: impl fmt::Display, get: impl fmt::Display) -> Self {
         Self {
-            what: what.into(),
-            get: get.into(),
+            line: format!("missing: {what}; to get it: {get}"),
         }
+    }
+
+    /// One that was said before.
+    pub(crate) fn said(line: String) -> Self {
+        Self { line }
     }
 }
 
 impl fmt::Display for Missing {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "missing: {}; to get it: {}", self.what, self.get)
+        out.write_str(&self.line)
     }
 }
 

@@ -55,6 +55,13 @@ fn the_limit_is_the_last_size_allowed() {
 }
 
 #[test]
+fn what_a_browser_loads_beside_the_table_is_found() {
+    let loaded = "index.html\npkg/terrarium_web.js\nfonts/a.woff2\nlessons/b.toml";
+    assert_eq!(not_billed(loaded), ["fonts/a.woff2"], "stray");
+    assert!(not_billed("").is_empty(), "nothing");
+}
+
+#[test]
 fn the_bill_names_each_part_and_the_sum() {
     let bill = Bill::of(&site(&[("index.html", 1_250), ("pkg/a.wasm", 49_799)])).to_string();
     assert!(bill.contains("1.2 kB  page: index.html"), "{bill}");

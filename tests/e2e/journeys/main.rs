@@ -1,0 +1,3 @@
+//! Journeys through the page: what a visitor does, in a real browser, on the site as it is shipped.
+
+mod opening;
