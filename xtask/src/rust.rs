@@ -53,7 +53,9 @@ impl WasmRust {
             Self::Default => tool,
             Self::Debian(sysroot) => {
                 let bin = sysroot.join("bin");
-                tool.env("RUSTC", bin.join("rustc")).path(&bin)
+                tool.env("RUSTC", bin.join("rustc"))
+                    .env("RUSTDOC", bin.join("rustdoc"))
+                    .path(&bin)
             }
         }
     }
@@ -113,7 +115,7 @@ fn debian_toolchain() -> Result<PathBuf> {
         return Ok(sysroot);
     }
     say("Building Rust's standard library for wasm, once (one to two minutes).");
-    let work = sysroot.with_extension(format!("work-{}", std::process::id()));
+    let work = place::shared(&format!("work-{}", std::process::id()))?;
     let built = build_std(&work).and_then(|()| assemble(&work, &sysroot));
     let _ = fs::remove_dir_all(&work);
     built?;
@@ -157,11 +159,14 @@ fn assemble(work: &Path, sysroot: &Path) -> Result<()> {
     for folder in [&new.join("bin"), &wasm_lib, &host_lib.join("bin")] {
         fs::create_dir_all(folder)?;
     }
-    let wrapper = format!(
-        "#!/bin/sh\nexec {DEBIAN_RUSTC} --sysroot '{}' \"$@\"\n",
-        sysroot.display()
-    );
-    fs::write(new.join("bin/rustc"), wrapper)?;
+    for tool in ["rustc", "rustdoc"] {
+        let sysroot = sysroot.display();
+        let wrapper = format!("#!/bin/sh\nexec /usr/bin/{tool} --sysroot '{sysroot}' \"$@\"\n");
+        fs::write(new.join("bin").join(tool), wrapper)?;
+        Tool::new("chmod", &new.join("bin"))
+            .args(["+x", tool])
+            .quiet()?;
+    }
     let debian = Path::new("/usr/lib/rustlib").join(&host).join("lib");
     link(&debian, &host_lib.join("lib"))?;
     link(&linker(&host)?, &host_lib.join("bin/rust-lld"))?;
