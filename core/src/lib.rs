@@ -8,8 +8,10 @@
 )]
 
 pub mod base;
+pub mod controller;
 pub mod kernel;
 pub mod log;
+pub mod replication;
 pub mod sim;
 pub mod trace;
 pub mod wire;

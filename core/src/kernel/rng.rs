@@ -107,5 +107,5 @@ mod tests {
     }
 
     const GOLDEN_NETWORK: [u64; 4] = [914_536, 957_887, 980_757, 627_743];
-    const GOLDEN_ELECTION: [u64; 4] = [0; 4];
+    const GOLDEN_ELECTION: [u64; 4] = [792_842, 21_880, 981_564, 521_380];
 }
