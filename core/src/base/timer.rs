@@ -37,6 +37,8 @@ pub enum Timer {
     MemberSession(GroupId, MemberId),
     /// Group coordinator: offsets of the groups of one partition are checked for expiry.
     OffsetExpiry(u32),
+    /// Group coordinator: an answer that waits for an append to be replicated gives up.
+    CoordinatorAppendExpiry(u64),
     /// Broker: high watermarks are written to the checkpoint file.
     HighWatermarkCheckpoint,
     /// Consumer: the metadata are asked for (again).

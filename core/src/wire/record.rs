@@ -1,6 +1,6 @@
 //! Records and batches.
 
-use crate::base::ids::{GroupId, InstanceId, MemberId, Offset, RecordId, TopicPartition};
+use crate::base::ids::{GroupId, InstanceId, MemberId, NodeId, Offset, RecordId, TopicPartition};
 use crate::kernel::time::SimTime;
 use serde::Serialize;
 use std::sync::Arc;
@@ -81,6 +81,8 @@ pub struct MemberMetadata {
     pub group_instance_id: Option<InstanceId>,
     /// Its `client.id`.
     pub client_id: Arc<str>,
+    /// The process behind it (`client_host` in Kafka).
+    pub client: NodeId,
     /// `max.poll.interval.ms` of the member.
     pub rebalance_timeout_ms: i64,
     /// `session.timeout.ms` of the member.

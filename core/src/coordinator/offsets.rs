@@ -1,0 +1,256 @@
+//! Committed offsets: commits, reads and expiry.
+
+use super::context::{Answer, Context, Then, Write};
+use super::group::ClassicGroup;
+use super::records::{group_record, offset_record};
+use super::runtime::CoordinatorPartition;
+use super::state::State;
+use crate::base::ids::{Offset, TopicPartition};
+use crate::base::timer::Timer;
+use crate::kernel::time::{SimTime, Span};
+use crate::trace::out::ReplyTo;
+use crate::wire::api::{
+    OffsetCommitRequest, OffsetCommitResponse, OffsetFetchRequest, OffsetFetchResponse, Response,
+};
+use crate::wire::error_code::ErrorCode;
+use crate::wire::record::{CommittedOffset, Record};
+
+/// `OffsetCommit` from this version on calls an unknown group by its name.
+const GROUP_ID_NOT_FOUND_VERSION: i16 = 9;
+
+impl ClassicGroup {
+    /// Whether a member, or a consumer outside the group, may commit now.
+    ///
+    /// # Source
+    /// `ClassicGroup#validateOffsetCommit` (Kafka 1eb7644).
+    fn check_commit(&self, request: &OffsetCommitRequest) -> Result<(), ErrorCode> {
+        if self.state().is_dead() {
+            return Err(ErrorCode::CoordinatorNotAvailable);
+        }
+        if request.generation_id < 0 && self.state().is_empty() {
+            return Ok(());
+        }
+        let names_a_member = 0 <= request.generation_id
+            || !request.member_id.is_empty()
+            || request.group_instance_id.is_some();
+        if names_a_member {
+            self.check_member(&request.member_id, request.group_instance_id.as_ref())?;
+            if request.generation_id != self.generation_id {
+                return Err(ErrorCode::IllegalGeneration);
+            }
+        } else if !self.state().is_empty() {
+            return Err(ErrorCode::UnknownMemberId);
+        }
+        match self.state() {
+            State::CompletingRebalance(_) => Err(ErrorCode::RebalanceInProgress),
+            State::Empty | State::PreparingRebalance(_) | State::Stable(_) | State::Dead => Ok(()),
+        }
+    }
+
+    /// The instant from which the age of an offset counts; unset while it cannot expire (KIP-211).
+    fn expiry_base(&self, committed: &CommittedOffset) -> Option<SimTime> {
+        let is_empty = self.state().is_empty();
+        if self.protocol_type.is_none() {
+            return Some(committed.committed_at);
+        }
+        if is_empty {
+            return Some(self.current_state_at);
+        }
+        let is_known_stable = matches!(self.state(), State::Stable(_))
+            && self.is_consumer_group()
+            && self.subscribed_topics.is_some();
+        is_known_stable.then_some(committed.committed_at)
+    }
+
+    /// Tombstones of what has expired; of the group itself if it is Empty and no offset is left.
+    fn expired_records(&self, ctx: &Context<'_>) -> Vec<Record> {
+        let now = ctx.out.now;
+        let minutes = ctx.config.offsets_retention_minutes;
+        let retention = Span::from_millis(minutes.saturating_mul(60_000));
+        let mut records = Vec::new();
+        for (topic_partition, committed) in &self.offsets {
+            let topic_name = ctx.topic_names.get(&topic_partition.topic);
+            let is_old = self
+                .expiry_base(committed)
+                .is_some_and(|base| base + retention <= now && base <= now);
+            if is_old && !self.is_subscribed_to(topic_name) {
+                let record = offset_record(&self.group_id, *topic_partition, topic_name, None, now);
+                records.push(record);
+            }
+        }
+        if self.state().is_empty() && records.len() == self.offsets.len() {
+            records.push(group_record(&self.group_id, None, now));
+        }
+        records
+    }
+}
+
+impl CoordinatorPartition {
+    /// Answers `OffsetCommit` once its records are replicated.
+    ///
+    /// # Errors sent
+    /// Per partition: `GROUP_ID_NOT_FOUND` (69), before version 9 `ILLEGAL_GENERATION` (22), for an
+    /// unknown group; `COORDINATOR_NOT_AVAILABLE` (15) dead group; `UNKNOWN_MEMBER_ID` (25);
+    /// `FENCED_INSTANCE_ID` (82); `ILLEGAL_GENERATION` (22); `REBALANCE_IN_PROGRESS` (27) while the
+    /// assignment is awaited.
+    /// # Source
+    /// `OffsetMetadataManager#commitOffset` (Kafka 1eb7644).
+    /// # Simplified
+    /// Commits carry no metadata text, so `OFFSET_METADATA_TOO_LARGE` is never sent; no
+    /// transactional commits.
+    pub(super) fn commit(
+        &mut self,
+        reply: ReplyTo,
+        request: &OffsetCommitRequest,
+        ctx: &mut Context<'_>,
+    ) {
+        let OffsetCommitRequest {
+            group_id,
+            generation_id,
+            member_id,
+            ..
+        } = request;
+        let checked = match self.groups.get_mut(group_id) {
+            // A consumer that assigns by itself: the commit makes the group when it is stored.
+            None if *generation_id < 0 => Ok(()),
+            None if request.version < GROUP_ID_NOT_FOUND_VERSION => {
+                Err(ErrorCode::IllegalGeneration)
+            }
+            None => Err(ErrorCode::GroupIdNotFound),
+            Some(group) => group.check_commit(request).map(|()| match group.state() {
+                State::Stable(_) | State::PreparingRebalance(_) => {
+                    group.restart_session(member_id, ctx.out);
+                }
+                State::Empty | State::CompletingRebalance(_) | State::Dead => {}
+            }),
+        };
+        if let Err(error) = checked {
+            return ctx.out.respond(
+                reply,
+                Response::OffsetCommit(commit_response(request, error)),
+            );
+        }
+        let response = Response::OffsetCommit(commit_response(request, ErrorCode::None));
+        if request.offsets.is_empty() {
+            return self.answer(group_id, reply, response, ctx);
+        }
+        let now = ctx.out.now;
+        let records = request
+            .offsets
+            .iter()
+            .map(|(topic_partition, offset, leader_epoch)| {
+                let committed = CommittedOffset {
+                    offset: *offset,
+                    leader_epoch: *leader_epoch,
+                    committed_at: now,
+                };
+                let topic_name = ctx.topic_names.get(&topic_partition.topic);
+                offset_record(group_id, *topic_partition, topic_name, Some(committed), now)
+            });
+        let offsets = request
+            .offsets
+            .iter()
+            .map(|(partition, offset, _)| (*partition, *offset));
+        let write = Write {
+            records: records.collect(),
+            group_id: Some(group_id.clone()),
+            then: Then::Commit {
+                member_id: member_id.clone(),
+                generation_id: *generation_id,
+                offsets: offsets.collect(),
+            },
+            answer: Some(Answer {
+                reply,
+                response,
+                is_noted: false,
+            }),
+        };
+        ctx.writes.push(write);
+    }
+
+    /// Answers `OffsetFetch`, whoever asks and whatever the group does. It waits for commits that
+    /// are under way, as a consumer's `require_stable` read does.
+    ///
+    /// # Errors sent
+    /// None of its own: an unknown group or partition has offset -1.
+    /// # Source
+    /// `OffsetMetadataManager#fetchOffsets` (Kafka 1eb7644).
+    pub(super) fn fetch_offsets(
+        &mut self,
+        reply: ReplyTo,
+        request: &OffsetFetchRequest,
+        ctx: &mut Context<'_>,
+    ) {
+        let group = self
+            .groups
+            .get(&request.group_id)
+            .filter(|group| !group.state().is_dead());
+        let read = |topic_partition: &TopicPartition| {
+            let committed = group.and_then(|group| group.offsets.get(topic_partition));
+            committed.map_or((*topic_partition, Offset::UNKNOWN, -1), |committed| {
+                (*topic_partition, committed.offset, committed.leader_epoch)
+            })
+        };
+        let offsets = request.partitions.iter().map(read).collect();
+        let response = OffsetFetchResponse {
+            error_code: ErrorCode::None,
+            offsets,
+        };
+        self.answer(
+            &request.group_id,
+            reply,
+            Response::OffsetFetch(response),
+            ctx,
+        );
+    }
+
+    /// Removes what has expired from every group of this partition, and groups of which nothing is
+    /// left, at once and not after the retention.
+    ///
+    /// # Source
+    /// `GroupCoordinatorShard#cleanupExpiredOffsets`, `#maybeDeleteGroup` (Kafka 1eb7644); KIP-211.
+    pub(super) fn on_offset_expiry(&mut self, ctx: &mut Context<'_>) {
+        if self
+            .offset_expiry_at
+            .is_none_or(|due_at| ctx.out.now < due_at)
+        {
+            return;
+        }
+        let groups = self.groups.values();
+        let records: Vec<Record> = groups
+            .flat_map(|group| group.expired_records(ctx))
+            .collect();
+        if !records.is_empty() {
+            let (then, answer) = (Then::Nothing, None);
+            ctx.writes.push(Write {
+                records,
+                group_id: None,
+                then,
+                answer,
+            });
+        }
+        self.arm_offset_expiry(ctx);
+    }
+
+    /// Arms the next check of committed offsets.
+    pub(super) fn arm_offset_expiry(&mut self, ctx: &mut Context<'_>) {
+        let interval = Span::from_millis(ctx.config.offsets_retention_check_interval_ms);
+        let due_at = ctx.out.now + interval;
+        self.offset_expiry_at = Some(due_at);
+        ctx.out.arm_at(Timer::OffsetExpiry(ctx.partition), due_at);
+    }
+}
+
+/// The same outcome for every partition of a commit.
+pub(super) fn commit_response(
+    request: &OffsetCommitRequest,
+    error_code: ErrorCode,
+) -> OffsetCommitResponse {
+    let partitions = request
+        .offsets
+        .iter()
+        .map(|(partition, _, _)| (*partition, error_code));
+    OffsetCommitResponse {
+        partitions: partitions.collect(),
+    }
+}
