@@ -7,10 +7,14 @@
     clippy::disallowed_methods
 )]
 
+pub mod assignor;
 pub mod base;
+pub mod client;
 pub mod controller;
+pub mod coordinator;
 pub mod kernel;
 pub mod log;
+pub mod node;
 pub mod replication;
 pub mod sim;
 pub mod trace;

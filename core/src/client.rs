@@ -1,0 +1,6 @@
+//! Clients: what runs inside producer and consumer processes.
+
+pub mod backoff;
+pub mod consumer;
+pub mod metadata;
+pub mod producer;

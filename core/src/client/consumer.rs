@@ -1,0 +1,506 @@
+//! The consumer: poll loop, membership, heartbeat thread, fetching, committing, and the
+//! application around it.
+//!
+//! An application calls `poll`, works through what it returns, and calls `poll` again. The classic
+//! consumer does everything but heartbeats inside `poll`, so a slow record holds up a rebalance.
+
+mod app;
+mod commit;
+mod fetch;
+mod heartbeat;
+mod join;
+mod position;
+
+pub use app::{App, Closing};
+pub use position::OwnedPartition;
+
+use self::heartbeat::HeartbeatThread;
+use super::backoff::Backoff;
+use super::metadata::{ClientMetadata, MetadataConfig};
+use crate::base::config::ConsumerConfig;
+use crate::base::ids::{BrokerId, CorrelationId, GroupId, InstanceId, MemberId, TopicPartition};
+use crate::base::timer::Timer;
+use crate::kernel::rng::Stream;
+use crate::kernel::time::{SimTime, Span};
+use crate::trace::event::{Disconnect, MemberState, TraceEvent};
+use crate::trace::out::{Exit, Out};
+use crate::wire::api::{JoinGroupResponse, Response};
+use crate::wire::record::Record;
+use serde::Serialize;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+/// A consumer process (`ClassicKafkaConsumer` and the application that drives it).
+#[derive(Clone, Debug, Serialize)]
+pub struct Consumer {
+    settings: ConsumerSettings,
+    metadata: ClientMetadata,
+    membership: Membership,
+    heartbeat: HeartbeatThread,
+    /// The coordinator; unset while it is unknown.
+    coordinator: Option<BrokerId>,
+    /// Whether a lookup is on its way or waits for its back-off.
+    is_looking_up: bool,
+    lookup_failures: u32,
+    /// The partitions that it owns.
+    partitions: BTreeMap<TopicPartition, OwnedPartition>,
+    /// Partitions with buffered records, in the order in which they arrived.
+    buffered: VecDeque<TopicPartition>,
+    /// The fetch in flight to each broker.
+    fetches: BTreeMap<BrokerId, CorrelationId>,
+    requests: BTreeMap<CorrelationId, Purpose>,
+    app: App,
+    /// Whether `close()` has been asked for and waits for the records in hand.
+    stop_requested: bool,
+    /// When the next automatic commit is due.
+    auto_commit_at: SimTime,
+    /// When `poll` was last called.
+    last_poll_at: SimTime,
+    /// An exception that the next `poll` throws.
+    failure: Option<Arc<str>>,
+    /// Positions are asked for again at this instant.
+    positions_retry_at: SimTime,
+    position_failures: u32,
+    stream: Stream,
+    records_processed: u64,
+    /// Processed records that go on to the output topic.
+    #[serde(skip)]
+    outputs: Vec<Record>,
+}
+
+/// What a consumer is made with.
+#[derive(Clone, Debug, Serialize)]
+pub struct ConsumerSettings {
+    /// Its `client.id`.
+    pub client_id: Arc<str>,
+    /// Its settings.
+    pub config: ConsumerConfig,
+    /// Its subscription, sorted.
+    pub topics: Vec<Arc<str>>,
+    /// How the application works.
+    pub processing: ProcessingSettings,
+    /// Whether processed records go on to an output topic.
+    pub has_output: bool,
+}
+
+/// How an application works through records.
+#[derive(Clone, Debug, Serialize)]
+pub struct ProcessingSettings {
+    /// Shortest and longest time for a record, and whether times are exponential with the first as
+    /// their mean.
+    pub time: (Span, Span, bool),
+    /// Records of exactly this text take this long; unset crashes the process.
+    pub rules: Vec<(Arc<str>, Option<Span>)>,
+    /// When the application commits by itself.
+    pub commit: CommitMode,
+}
+
+/// When an application commits by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CommitMode {
+    /// Never.
+    Never,
+    /// `commitSync()` after each batch.
+    Sync,
+    /// `commitAsync()` after each batch.
+    Async,
+}
+
+/// What a consumer knows of its place in the group (`AbstractCoordinator`).
+#[derive(Clone, Debug, Serialize)]
+struct Membership {
+    state: MemberState,
+    /// -1 for none.
+    generation_id: i32,
+    member_id: MemberId,
+    protocol_name: Option<Arc<str>>,
+    rejoin_needed: bool,
+    /// Goes into the next JoinGroup; empty prints as `not provided`.
+    rejoin_reason: Arc<str>,
+    /// Whether `onJoinPrepare` has to run before the next JoinGroup.
+    needs_join_prepare: bool,
+    /// While the commit before a rebalance is awaited: until when at most.
+    preparing_until: Option<SimTime>,
+    /// Whether that commit is on its way.
+    prepare_commit_in_flight: bool,
+    /// Whether JoinGroup or SyncGroup is on its way or parked.
+    call_in_flight: bool,
+    /// The next try, after a failure with back-off.
+    retry_at: SimTime,
+    failures: u32,
+    is_leader: bool,
+    /// As leader: the members' subscriptions, while fresh metadata are awaited.
+    pending_assignment: Option<JoinGroupResponse>,
+    /// As leader: partition counts that the assignment was computed with.
+    assignment_snapshot: Option<BTreeMap<Arc<str>, u32>>,
+}
+
+/// Why a request was sent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+enum Purpose {
+    FindCoordinator,
+    Join,
+    Sync { generation_id: i32, member_id: MemberId },
+    Heartbeat { generation_id: i32, member_id: MemberId },
+    Leave,
+    Commit(commit::CommitCall),
+    OffsetFetch(Vec<TopicPartition>),
+    ListOffsets(Vec<TopicPartition>),
+    Fetch(BrokerId),
+}
+
+impl Consumer {
+    /// A consumer that has not looked around yet.
+    pub fn new(settings: ConsumerSettings, bootstrap: Vec<BrokerId>, stream: Stream) -> Self {
+        let config = &settings.config;
+        let metadata = MetadataConfig {
+            bootstrap,
+            max_age: Span::from_millis(config.metadata_max_age_ms),
+            backoff: Backoff {
+                first_ms: config.retry_backoff_ms,
+                max_ms: config.retry_backoff_max_ms,
+            },
+            reconnect: Backoff { first_ms: config.reconnect_backoff_ms, max_ms: 1_000 },
+            request_timeout: Span::from_millis(config.request_timeout_ms),
+            timer: Timer::MetadataRefresh,
+        };
+        Self {
+            metadata: ClientMetadata::new(metadata, settings.topics.iter().cloned()),
+            membership: Membership::new(),
+            heartbeat: HeartbeatThread::default(),
+            coordinator: None,
+            is_looking_up: false,
+            lookup_failures: 0,
+            partitions: BTreeMap::new(),
+            buffered: VecDeque::new(),
+            fetches: BTreeMap::new(),
+            requests: BTreeMap::new(),
+            app: App::Polling,
+            stop_requested: false,
+            auto_commit_at: SimTime::ZERO,
+            last_poll_at: SimTime::ZERO,
+            failure: None,
+            positions_retry_at: SimTime::ZERO,
+            position_failures: 0,
+            stream,
+            records_processed: 0,
+            outputs: Vec::new(),
+            settings,
+        }
+    }
+
+    /// Begins to poll.
+    pub fn start(&mut self, out: &mut Out) {
+        self.auto_commit_at = out.now + Span::from_millis(self.config().auto_commit_interval_ms);
+        self.metadata.request_update(out);
+        self.poll(out);
+    }
+
+    const fn config(&self) -> &ConsumerConfig {
+        &self.settings.config
+    }
+
+    /// Its group, if it has one.
+    pub fn group_id(&self) -> Option<GroupId> {
+        self.config().group_id.clone().map(GroupId)
+    }
+
+    fn group(&self) -> GroupId {
+        self.group_id().unwrap_or_default()
+    }
+
+    /// Its instance id, if static.
+    pub fn group_instance_id(&self) -> Option<InstanceId> {
+        self.config().group_instance_id.clone().map(InstanceId)
+    }
+
+    /// What its membership is up to.
+    pub const fn member_state(&self) -> MemberState {
+        self.membership.state
+    }
+
+    /// Its member id; empty when it has none.
+    pub const fn member_id(&self) -> &MemberId {
+        &self.membership.member_id
+    }
+
+    /// The generation that it knows; -1 for none.
+    pub const fn generation_id(&self) -> i32 {
+        self.membership.generation_id
+    }
+
+    /// The coordinator that it knows.
+    pub const fn coordinator(&self) -> Option<BrokerId> {
+        self.coordinator
+    }
+
+    /// What the application does.
+    pub const fn app(&self) -> &App {
+        &self.app
+    }
+
+    /// The partitions that it owns.
+    pub const fn partitions(&self) -> &BTreeMap<TopicPartition, OwnedPartition> {
+        &self.partitions
+    }
+
+    /// When `poll` was last called.
+    pub const fn last_poll_at(&self) -> SimTime {
+        self.last_poll_at
+    }
+
+    /// Records processed so far by this process.
+    pub const fn records_processed(&self) -> u64 {
+        self.records_processed
+    }
+
+    /// Processed records for the output topic, since the last call.
+    pub fn take_outputs(&mut self) -> Vec<Record> {
+        std::mem::take(&mut self.outputs)
+    }
+
+    /// One pass of `poll`: as far as it gets without waiting. Returns records to the application
+    /// if there are any.
+    ///
+    /// # Source
+    /// `ClassicKafkaConsumer.poll`, `ConsumerCoordinator.poll`.
+    fn poll(&mut self, out: &mut Out) {
+        if self.app != App::Polling {
+            return;
+        }
+        self.last_poll_at = out.now;
+        if let Some(exception) = self.failure.take() {
+            self.fail(&exception, out);
+            return;
+        }
+        if self.stop_requested {
+            self.begin_close(out);
+            return;
+        }
+        if self.coordinator_step(out) {
+            self.update_positions(out);
+        }
+        if self.app != App::Polling {
+            return;
+        }
+        let records = self.collect();
+        // With records in hand the next fetches go out before `poll` returns.
+        self.send_fetches(out);
+        if !records.is_empty() {
+            self.process(records, out);
+        }
+    }
+
+    /// The group's part of a pass. True if the consumer is in its group and may look up positions.
+    fn coordinator_step(&mut self, out: &mut Out) -> bool {
+        if self.config().group_id.is_none() {
+            return true;
+        }
+        self.check_metadata_change(out);
+        if self.coordinator.is_none() {
+            self.look_up(out);
+            return false;
+        }
+        if self.membership.rejoin_needed || self.membership.call_in_flight {
+            self.join_step(out);
+            return !self.membership.rejoin_needed && !self.membership.call_in_flight;
+        }
+        self.maybe_auto_commit(out);
+        true
+    }
+
+    /// Takes in an expired timer. False if it is not one of these.
+    pub fn on_timer(&mut self, timer: &Timer, out: &mut Out) -> bool {
+        if *timer == Timer::MetadataRefresh {
+            self.metadata.on_timer(out);
+        } else if *timer == Timer::CoordinatorLookup {
+            self.is_looking_up = false;
+            self.look_up(out);
+        } else if *timer == Timer::Heartbeat {
+            self.on_heartbeat_timer(out);
+        } else if *timer == Timer::SessionTimeout {
+            self.on_session_timeout(out);
+        } else if *timer == Timer::PollTimeout {
+            self.on_poll_timeout(out);
+        } else if *timer == Timer::RecordDone {
+            self.on_record_done(out);
+        } else if let Timer::FetchBackoff(_)
+        | Timer::AutoCommit
+        | Timer::RetryBackoff
+        | Timer::PrepareCommit
+        | Timer::PositionRetry = timer
+        {
+            self.retry_sync_commit(out);
+        } else {
+            return false;
+        }
+        self.poll(out);
+        true
+    }
+
+    /// Takes in a response. False if the request was not sent from here.
+    pub fn on_response(
+        &mut self,
+        from: BrokerId,
+        correlation: CorrelationId,
+        response: &Response,
+        out: &mut Out,
+    ) -> bool {
+        if let Response::Metadata(response) = response
+            && self.metadata.on_response(correlation, response, &mut self.stream, out)
+        {
+            self.metadata.on_connection_works(from);
+            self.resume_assignment(out);
+            self.poll(out);
+            return true;
+        }
+        let Some(purpose) = self.requests.remove(&correlation) else { return false };
+        self.metadata.on_connection_works(from);
+        match (purpose, response) {
+            (Purpose::FindCoordinator, Response::FindCoordinator(response)) => {
+                self.on_find_coordinator(response, out);
+            }
+            (Purpose::Join, Response::JoinGroup(response)) => {
+                self.on_join_response(response, out);
+            }
+            (Purpose::Sync { generation_id, member_id }, Response::SyncGroup(response)) => {
+                self.on_sync_response(generation_id, &member_id, response, out);
+            }
+            (Purpose::Heartbeat { generation_id, member_id }, Response::Heartbeat(response)) => {
+                self.on_heartbeat_response(generation_id, &member_id, response.error_code, out);
+            }
+            (Purpose::Leave, Response::LeaveGroup(_)) => self.on_left(out),
+            (Purpose::Commit(call), Response::OffsetCommit(response)) => {
+                self.on_commit_response(&call, response, out);
+            }
+            (Purpose::OffsetFetch(partitions), Response::OffsetFetch(response)) => {
+                self.on_offset_fetch(&partitions, response, out);
+            }
+            (Purpose::ListOffsets(partitions), Response::ListOffsets(response)) => {
+                self.on_list_offsets(&partitions, response, out);
+            }
+            (Purpose::Fetch(broker), Response::Fetch(response)) => {
+                self.on_fetch_response(broker, response, out);
+            }
+            (purpose, _) => {
+                unreachable!("invariant: a response has the API of its request, {purpose:?}")
+            }
+        }
+        self.poll(out);
+        true
+    }
+
+    /// Takes in that a request gets no answer. False if it was not sent from here.
+    pub fn on_disconnect(
+        &mut self,
+        peer: BrokerId,
+        correlation: CorrelationId,
+        reason: Disconnect,
+        out: &mut Out,
+    ) -> bool {
+        let was_metadata = self.metadata.on_disconnect(correlation, &mut self.stream, out);
+        let purpose = self.requests.remove(&correlation);
+        if !was_metadata && purpose.is_none() {
+            return false;
+        }
+        if reason != Disconnect::RequestTimedOut {
+            self.metadata.on_connection_failed(peer, &mut self.stream, out.now);
+        }
+        if self.coordinator == Some(peer) {
+            self.coordinator_unknown(out);
+        }
+        match purpose {
+            None => {}
+            Some(Purpose::FindCoordinator) => self.lookup_failed(out),
+            Some(Purpose::Join) => {
+                self.membership.call_in_flight = false;
+                self.join_failed("DisconnectException", true, out);
+            }
+            Some(Purpose::Sync { .. }) => {
+                self.membership.call_in_flight = false;
+                self.join_failed("DisconnectException", true, out);
+            }
+            Some(Purpose::Heartbeat { .. }) => self.heartbeat_failed(out),
+            Some(Purpose::Leave) => self.on_left(out),
+            Some(Purpose::Commit(call)) => self.commit_disconnected(&call, out),
+            Some(Purpose::OffsetFetch(partitions) | Purpose::ListOffsets(partitions)) => {
+                self.positions_failed(&partitions, out);
+            }
+            Some(Purpose::Fetch(broker)) => self.fetch_failed(broker, out),
+        }
+        self.metadata.request_update(out);
+        self.poll(out);
+        true
+    }
+
+    /// Asks for `close()`: it happens as soon as the application is back at `poll`.
+    pub fn request_close(&mut self, out: &mut Out) {
+        self.stop_requested = true;
+        self.poll(out);
+    }
+
+    /// The application meets an exception that it does not survive; the process ends.
+    fn fail(&mut self, exception: &Arc<str>, out: &mut Out) {
+        out.trace(TraceEvent::FatalError { exception: exception.clone() });
+        self.app = App::Failed(exception.clone());
+        out.exit(Exit::Crash(exception.clone()));
+    }
+
+    fn client_log(&self, text: &str, out: &mut Out) {
+        let client_id = &self.settings.client_id;
+        let group = self.config().group_id.as_deref().unwrap_or("null");
+        out.log(format!("[Consumer clientId={client_id}, groupId={group}] {text}"));
+    }
+
+    /// Settings that decide how long a failed request waits.
+    const fn backoff(&self) -> Backoff {
+        Backoff {
+            first_ms: self.settings.config.retry_backoff_ms,
+            max_ms: self.settings.config.retry_backoff_max_ms,
+        }
+    }
+
+    const fn request_timeout(&self) -> Span {
+        Span::from_millis(self.settings.config.request_timeout_ms)
+    }
+
+    /// Records fetched and not returned by `poll`.
+    pub fn records_buffered(&self) -> u32 {
+        self.partitions.values().map(OwnedPartition::buffered_count).sum()
+    }
+
+    /// The names of partitions as a log line lists them.
+    fn names(&self, partitions: &[TopicPartition]) -> String {
+        let names: Vec<String> = partitions
+            .iter()
+            .map(|id| {
+                let topic = self.metadata.topics().get(&id.topic);
+                format!("{}-{}", topic.map_or("?", |topic| &topic.name), id.partition)
+            })
+            .collect();
+        names.join(", ")
+    }
+}
+
+impl Membership {
+    fn new() -> Self {
+        Self {
+            state: MemberState::Unjoined,
+            generation_id: -1,
+            member_id: MemberId::default(),
+            protocol_name: None,
+            rejoin_needed: true,
+            rejoin_reason: Arc::from(""),
+            needs_join_prepare: true,
+            preparing_until: None,
+            prepare_commit_in_flight: false,
+            call_in_flight: false,
+            retry_at: SimTime::ZERO,
+            failures: 0,
+            is_leader: false,
+            pending_assignment: None,
+            assignment_snapshot: None,
+        }
+    }
+}

@@ -1,0 +1,284 @@
+//! Committing offsets.
+
+use super::app::{App, Closing};
+use super::{Consumer, Purpose};
+use crate::base::ids::{MemberId, NodeId, Offset, TopicPartition};
+use crate::base::timer::Timer;
+use crate::kernel::time::Span;
+use crate::trace::event::{MemberState, TraceEvent};
+use crate::trace::out::Out;
+use crate::wire::api::{OffsetCommitRequest, OffsetCommitResponse, Request};
+use crate::wire::error_code::ErrorCode;
+use serde::Serialize;
+use std::sync::Arc;
+
+/// A commit that has no answer yet.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(super) struct CommitCall {
+    kind: CommitKind,
+    generation_id: i32,
+    member_id: MemberId,
+    offsets: Vec<(TopicPartition, Offset)>,
+}
+
+/// Who waits for a commit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum CommitKind {
+    /// Nobody: the timed automatic commit.
+    Auto,
+    /// The rebalance that is about to begin.
+    Prepare,
+    /// `commitSync()`.
+    Sync,
+    /// `commitAsync()`.
+    Async,
+    /// `close()`.
+    Close,
+}
+
+impl Consumer {
+    /// The timed commit, at the start of a poll: what earlier polls returned counts as done.
+    ///
+    /// # Source
+    /// `ConsumerCoordinator.maybeAutoCommitOffsetsAsync`.
+    pub(super) fn maybe_auto_commit(&mut self, out: &mut Out) {
+        if !self.config().enable_auto_commit {
+            return;
+        }
+        if self.auto_commit_at <= out.now {
+            let interval = Span::from_millis(self.config().auto_commit_interval_ms);
+            self.auto_commit_at = out.now + interval;
+            let offsets = self.consumed_positions();
+            self.send_commit(CommitKind::Auto, offsets, out);
+        }
+        out.arm_at(Timer::AutoCommit, self.auto_commit_at);
+    }
+
+    /// The commit before the partitions go. False if there is nothing to wait for.
+    pub(super) fn commit_before_rebalance(&mut self, out: &mut Out) -> bool {
+        let offsets = self.consumed_positions();
+        let sent = self.send_commit(CommitKind::Prepare, offsets, out);
+        self.membership.prepare_commit_in_flight = sent;
+        sent
+    }
+
+    /// The commit of `close()`. False if there is nothing to wait for.
+    pub(super) fn commit_on_close(&mut self, out: &mut Out) -> bool {
+        if !self.config().enable_auto_commit {
+            return false;
+        }
+        let offsets = self.consumed_positions();
+        self.send_commit(CommitKind::Close, offsets, out)
+    }
+
+    /// `commitSync()` of what has been processed.
+    pub(super) fn commit_sync(&mut self, out: &mut Out) {
+        let offsets = self.processed_positions();
+        if offsets.is_empty() {
+            self.after_sync_commit(out);
+        } else if self.coordinator.is_none() {
+            self.look_up(out);
+            out.arm(Timer::RetryBackoff, Span::from_millis(self.config().retry_backoff_ms));
+        } else if !self.send_commit(CommitKind::Sync, offsets, out) {
+            self.commit_refused_here(out);
+            self.after_sync_commit(out);
+        }
+    }
+
+    /// `commitSync()` tries again after a retriable failure.
+    pub(super) fn retry_sync_commit(&mut self, out: &mut Out) {
+        let is_waiting = self.requests.values().any(|purpose| {
+            matches!(purpose, Purpose::Commit(call) if call.kind == CommitKind::Sync)
+        });
+        if self.app == App::Committing && !is_waiting {
+            self.commit_sync(out);
+        }
+    }
+
+    /// `commitAsync()` of what has been processed.
+    pub(super) fn commit_async(&mut self, out: &mut Out) {
+        let offsets = self.processed_positions();
+        if !offsets.is_empty() && !self.send_commit(CommitKind::Async, offsets, out) {
+            self.commit_refused_here(out);
+        }
+    }
+
+    /// The client itself refuses: it is not in the group, or is just joining it.
+    fn commit_refused_here(&self, out: &mut Out) {
+        let exception = if self.membership.state == MemberState::Unjoined {
+            "CommitFailedException"
+        } else {
+            "RebalanceInProgressException"
+        };
+        out.trace(TraceEvent::CommitFailed {
+            error_code: ErrorCode::None,
+            exception: Some(Arc::from(exception)),
+        });
+    }
+
+    /// Positions: the offsets after the last records that `poll` returned.
+    fn consumed_positions(&self) -> Vec<(TopicPartition, Offset)> {
+        self.partitions
+            .iter()
+            .filter_map(|(id, owned)| owned.position().map(|position| (*id, position)))
+            .collect()
+    }
+
+    /// The offsets after the last records that the application is done with.
+    fn processed_positions(&self) -> Vec<(TopicPartition, Offset)> {
+        self.partitions
+            .iter()
+            .filter_map(|(id, owned)| owned.processed.map(|processed| (*id, processed)))
+            .filter(|(id, processed)| {
+                self.partitions.get(id).is_none_or(|owned| owned.committed != Some(*processed))
+            })
+            .collect()
+    }
+
+    /// Sends a commit. False if there is nothing to send or nobody to send it to.
+    fn send_commit(
+        &mut self,
+        kind: CommitKind,
+        offsets: Vec<(TopicPartition, Offset)>,
+        out: &mut Out,
+    ) -> bool {
+        let Some(coordinator) = self.coordinator else { return false };
+        if offsets.is_empty() || self.membership.state != MemberState::Stable {
+            return false;
+        }
+        let generation_id = self.membership.generation_id;
+        let member_id = self.membership.member_id.clone();
+        let request = OffsetCommitRequest {
+            group_id: self.group(),
+            generation_id,
+            member_id: member_id.clone(),
+            group_instance_id: self.group_instance_id(),
+            offsets: offsets.iter().map(|(id, offset)| (*id, *offset, -1)).collect(),
+            version: OFFSET_COMMIT_VERSION,
+        };
+        let body = Request::OffsetCommit(request);
+        let correlation = out.request(NodeId::Broker(coordinator), body, self.request_timeout());
+        let call = CommitCall { kind, generation_id, member_id, offsets };
+        self.requests.insert(correlation, Purpose::Commit(call));
+        true
+    }
+
+    /// Takes in the answer to a commit.
+    ///
+    /// # Source
+    /// `ConsumerCoordinator.OffsetCommitResponseHandler`.
+    pub(super) fn on_commit_response(
+        &mut self,
+        call: &CommitCall,
+        response: &OffsetCommitResponse,
+        out: &mut Out,
+    ) {
+        let error_code = response
+            .partitions
+            .iter()
+            .map(|(_, error_code)| *error_code)
+            .find(|error_code| !error_code.is_none())
+            .unwrap_or_default();
+        if error_code.is_none() {
+            self.commit_succeeded(call, out);
+            return;
+        }
+        let is_current = self.is_current(call.generation_id, &call.member_id);
+        let is_joining = self.membership.state == MemberState::PreparingRebalance;
+        let exception: Option<&str> = match error_code {
+            ErrorCode::UnknownTopicOrPartition | ErrorCode::CoordinatorLoadInProgress => None,
+            ErrorCode::CoordinatorNotAvailable
+            | ErrorCode::NotCoordinator
+            | ErrorCode::RequestTimedOut => {
+                self.coordinator_unknown(out);
+                None
+            }
+            ErrorCode::RebalanceInProgress => {
+                self.request_rejoin(
+                    "offset commit failed since group is already rebalancing",
+                    out,
+                );
+                Some("RebalanceInProgressException")
+            }
+            ErrorCode::UnknownMemberId | ErrorCode::IllegalGeneration => {
+                if !is_current && is_joining {
+                    Some("RebalanceInProgressException")
+                } else {
+                    if is_current {
+                        self.reset_membership(error_code, "OFFSET_COMMIT", out);
+                    }
+                    Some("CommitFailedException")
+                }
+            }
+            ErrorCode::FencedInstanceId => Some(if is_current {
+                self.failure = Some(Arc::from("FencedInstanceIdException"));
+                "FencedInstanceIdException"
+            } else if is_joining {
+                "RebalanceInProgressException"
+            } else {
+                "CommitFailedException"
+            }),
+            _ => Some("KafkaException"),
+        };
+        out.trace(TraceEvent::CommitFailed { error_code, exception: exception.map(Arc::from) });
+        self.commit_settled(call, exception.is_none(), out);
+    }
+
+    fn commit_succeeded(&mut self, call: &CommitCall, out: &mut Out) {
+        for (topic_partition, offset) in &call.offsets {
+            if let Some(owned) = self.partitions.get_mut(topic_partition) {
+                owned.committed = Some(*offset);
+            }
+        }
+        let partitions = u32::try_from(call.offsets.len()).unwrap_or(u32::MAX);
+        out.trace(TraceEvent::CommitSucceeded { partitions });
+        self.commit_settled(call, false, out);
+    }
+
+    /// The connection to the coordinator was lost on the way.
+    pub(super) fn commit_disconnected(&mut self, call: &CommitCall, out: &mut Out) {
+        out.trace(TraceEvent::CommitFailed {
+            error_code: ErrorCode::NetworkException,
+            exception: None,
+        });
+        self.commit_settled(call, true, out);
+    }
+
+    /// Lets whoever waited for the commit go on, or tries again.
+    fn commit_settled(&mut self, call: &CommitCall, is_retriable: bool, out: &mut Out) {
+        let wait = Span::from_millis(self.config().retry_backoff_ms);
+        match call.kind {
+            CommitKind::Auto => {
+                if is_retriable {
+                    self.auto_commit_at = out.now + wait;
+                    out.arm(Timer::AutoCommit, wait);
+                }
+            }
+            CommitKind::Prepare => {
+                self.membership.prepare_commit_in_flight = false;
+                if is_retriable && self.membership.preparing_until.is_some() {
+                    // Another try at the next pass, while time is left.
+                    self.membership.preparing_until = None;
+                    self.membership.retry_at = out.now + wait;
+                }
+            }
+            CommitKind::Sync => {
+                if is_retriable {
+                    out.arm(Timer::RetryBackoff, wait);
+                } else if self.app == App::Committing {
+                    self.after_sync_commit(out);
+                }
+            }
+            CommitKind::Async => {}
+            CommitKind::Close => {
+                if self.app == App::Closing(Closing::Committing) {
+                    self.finish_close(out);
+                }
+            }
+        }
+    }
+}
+
+/// The version from which on an unknown group is `GROUP_ID_NOT_FOUND`.
+const OFFSET_COMMIT_VERSION: i16 = 9;

@@ -1,0 +1,195 @@
+//! Fetching, and handing records to the application.
+
+use super::position::Progress;
+use super::{Consumer, Purpose};
+use crate::base::ids::{BrokerId, NodeId, Offset, TopicPartition};
+use crate::base::timer::Timer;
+use crate::kernel::time::Span;
+use crate::trace::out::Out;
+use crate::wire::api::{
+    FetchPartition, FetchPartitionResponse, FetchRequest, FetchResponse, Request,
+};
+use crate::wire::error_code::ErrorCode;
+use crate::wire::record::Record;
+use std::collections::{BTreeMap, VecDeque};
+
+impl Consumer {
+    /// While a commit before a rebalance is awaited, nothing more is fetched or returned.
+    const fn is_frozen(&self) -> bool {
+        self.membership.preparing_until.is_some()
+    }
+
+    /// Sends one fetch to each leader that has none in flight, for the partitions without
+    /// buffered records.
+    ///
+    /// # Source
+    /// `Fetcher.sendFetches`.
+    pub(super) fn send_fetches(&mut self, out: &mut Out) {
+        if self.is_frozen() {
+            return;
+        }
+        let mut by_leader: BTreeMap<BrokerId, Vec<FetchPartition>> = BTreeMap::new();
+        let mut is_leader_missing = false;
+        for (topic_partition, owned) in &self.partitions {
+            let Some(position) = owned.position() else { continue };
+            if !owned.buffered.is_empty() {
+                continue;
+            }
+            let Some((leader, leader_epoch)) = self.metadata.leader(*topic_partition) else {
+                is_leader_missing = true;
+                continue;
+            };
+            if self.fetches.contains_key(&leader) {
+                continue;
+            }
+            if !self.metadata.is_reachable(leader, out.now) {
+                let at = self.metadata.reachable_at(leader);
+                out.arm_at(Timer::FetchBackoff(leader), at);
+                continue;
+            }
+            by_leader.entry(leader).or_default().push(FetchPartition {
+                topic_partition: *topic_partition,
+                fetch_offset: position,
+                log_start_offset: Offset::UNKNOWN,
+                current_leader_epoch: leader_epoch,
+                last_fetched_epoch: -1,
+                partition_max_bytes: self.config().max_partition_fetch_bytes,
+            });
+        }
+        for (leader, partitions) in by_leader {
+            self.send_fetch(leader, partitions, out);
+        }
+        if is_leader_missing {
+            self.metadata.request_update(out);
+        }
+    }
+
+    fn send_fetch(&mut self, leader: BrokerId, partitions: Vec<FetchPartition>, out: &mut Out) {
+        let config = self.config();
+        let request = FetchRequest {
+            replica_id: None,
+            replica_epoch: -1,
+            max_wait_ms: config.fetch_max_wait_ms,
+            min_bytes: config.fetch_min_bytes,
+            max_bytes: config.fetch_max_bytes,
+            partitions,
+        };
+        let body = Request::Fetch(request);
+        let correlation = out.request(NodeId::Broker(leader), body, self.request_timeout());
+        self.requests.insert(correlation, Purpose::Fetch(leader));
+        self.fetches.insert(leader, correlation);
+    }
+
+    /// Buffers what a broker sent, where the position is still the one that was asked for.
+    pub(super) fn on_fetch_response(
+        &mut self,
+        broker: BrokerId,
+        response: &FetchResponse,
+        out: &mut Out,
+    ) {
+        self.fetches.remove(&broker);
+        let mut failed = false;
+        for one in &response.partitions {
+            failed |= !self.take_in(one, out);
+        }
+        if failed {
+            self.metadata.request_update(out);
+            let wait = Span::from_millis(self.config().retry_backoff_ms);
+            // A fetch that fails at once would otherwise be sent again at once.
+            self.metadata.on_connection_failed(broker, &mut self.stream, out.now);
+            out.arm(Timer::FetchBackoff(broker), wait);
+        }
+    }
+
+    /// Takes in one partition's answer. False if it failed and is worth another try.
+    fn take_in(&mut self, response: &FetchPartitionResponse, out: &mut Out) -> bool {
+        let topic_partition = response.topic_partition;
+        let Some(owned) = self.partitions.get_mut(&topic_partition) else { return true };
+        let Some(position) = owned.position() else { return true };
+        match response.error_code {
+            ErrorCode::None => {
+                owned.high_watermark = Some(response.high_watermark);
+                let first = response.batches.first();
+                // An answer to an earlier position, before a seek or another assignment.
+                let is_stale = first.is_some_and(|batch| {
+                    position < batch.base_offset || batch.next_offset() <= position
+                });
+                if first.is_none() || is_stale || !owned.buffered.is_empty() {
+                    return true;
+                }
+                owned.buffered.extend(response.batches.iter().cloned());
+                self.buffered.push_back(topic_partition);
+                true
+            }
+            ErrorCode::OffsetOutOfRange => {
+                owned.progress = Progress::NeedsReset;
+                let name = self.names(&[topic_partition]);
+                self.client_log(
+                    &format!(
+                        "Fetch position {position} is out of range for partition {name}, \
+                         resetting offset"
+                    ),
+                    out,
+                );
+                true
+            }
+            _ => {
+                let news = response.current_leader.is_some_and(|(leader, leader_epoch)| {
+                    self.metadata.update_leader(topic_partition, leader, leader_epoch)
+                });
+                news
+            }
+        }
+    }
+
+    /// A fetch got no answer.
+    pub(super) fn fetch_failed(&mut self, broker: BrokerId, out: &mut Out) {
+        self.fetches.remove(&broker);
+        let at = self.metadata.reachable_at(broker).max(out.now);
+        out.arm_at(Timer::FetchBackoff(broker), at);
+    }
+
+    /// The records that `poll` returns: buffered partitions one after another, up to
+    /// `max.poll.records`. Positions move past them.
+    ///
+    /// # Source
+    /// `FetchCollector.collectFetch`.
+    pub(super) fn collect(&mut self) -> VecDeque<(TopicPartition, Offset, Record)> {
+        let mut records = VecDeque::new();
+        if self.is_frozen() {
+            return records;
+        }
+        let max = usize::try_from(self.config().max_poll_records).unwrap_or(usize::MAX);
+        while records.len() < max
+            && let Some(topic_partition) = self.buffered.front().copied()
+        {
+            let Some(owned) = self.partitions.get_mut(&topic_partition) else {
+                self.buffered.pop_front();
+                continue;
+            };
+            let Progress::At(mut position) = owned.progress else {
+                owned.buffered.clear();
+                self.buffered.pop_front();
+                continue;
+            };
+            while records.len() < max
+                && let Some(batch) = owned.buffered.front()
+            {
+                for (offset, record) in batch.entries() {
+                    if position <= offset && records.len() < max {
+                        records.push_back((topic_partition, offset, record.clone()));
+                        position = offset + 1;
+                    }
+                }
+                if batch.next_offset() <= position {
+                    owned.buffered.pop_front();
+                }
+            }
+            owned.progress = Progress::At(position);
+            if owned.buffered.is_empty() {
+                self.buffered.pop_front();
+            }
+        }
+        records
+    }
+}

@@ -1,0 +1,267 @@
+//! Where to read on.
+
+use super::{Consumer, Purpose};
+use crate::base::config::AutoOffsetReset;
+use crate::base::ids::{BrokerId, NodeId, Offset, TopicPartition};
+use crate::base::timer::Timer;
+use crate::trace::event::TraceEvent;
+use crate::trace::out::Out;
+use crate::wire::api::{
+    ListOffsetsRequest, ListOffsetsResponse, OffsetFetchRequest, OffsetFetchResponse, OffsetQuery,
+    Request,
+};
+use crate::wire::error_code::ErrorCode;
+use crate::wire::record::Batch;
+use serde::Serialize;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+/// A partition that the consumer owns, with its three cursors.
+#[derive(Clone, Debug, Serialize)]
+pub struct OwnedPartition {
+    /// Whether and where it can be read.
+    pub(super) progress: Progress,
+    /// The offset after the last record that the application is done with.
+    pub processed: Option<Offset>,
+    /// The last offset that was committed, as this process knows it.
+    pub committed: Option<Offset>,
+    /// The high watermark in the last fetch answer.
+    pub high_watermark: Option<Offset>,
+    #[serde(skip)]
+    pub(super) buffered: VecDeque<Batch>,
+}
+
+/// Whether and where a partition can be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Progress {
+    /// The committed offset has to be asked for.
+    Unknown,
+    /// The committed offset or the log's end has been asked for.
+    Asked,
+    /// There is no committed offset: the reset policy decides.
+    NeedsReset,
+    /// The next offset that `poll` returns.
+    At(Offset),
+}
+
+impl OwnedPartition {
+    pub(super) const fn new() -> Self {
+        Self {
+            progress: Progress::Unknown,
+            processed: None,
+            committed: None,
+            high_watermark: None,
+            buffered: VecDeque::new(),
+        }
+    }
+
+    /// The next offset that `poll` returns, once it is known.
+    pub const fn position(&self) -> Option<Offset> {
+        match self.progress {
+            Progress::At(offset) => Some(offset),
+            Progress::Unknown | Progress::Asked | Progress::NeedsReset => None,
+        }
+    }
+
+    /// Records fetched and not returned by `poll`.
+    pub fn buffered_count(&self) -> u32 {
+        let Some(position) = self.position() else { return 0 };
+        let count: i64 = self
+            .buffered
+            .iter()
+            .map(|batch| (batch.next_offset() - position.max(batch.base_offset)).max(0))
+            .sum();
+        u32::try_from(count).unwrap_or(u32::MAX)
+    }
+}
+
+impl Consumer {
+    /// Nothing is owned any more.
+    pub(super) fn drop_partitions(&mut self) {
+        self.partitions.clear();
+        self.buffered.clear();
+    }
+
+    /// Owns exactly `assignment` from now on; what it owned before keeps its cursors.
+    pub(super) fn take_partitions(&mut self, assignment: &[TopicPartition]) {
+        self.partitions.retain(|id, _| assignment.contains(id));
+        self.buffered.retain(|id| assignment.contains(id));
+        for topic_partition in assignment {
+            self.partitions.entry(*topic_partition).or_insert_with(OwnedPartition::new);
+        }
+    }
+
+    fn with_progress(&self, wanted: Progress) -> Vec<TopicPartition> {
+        self.partitions
+            .iter()
+            .filter(|(_, owned)| owned.progress == wanted)
+            .map(|(id, _)| *id)
+            .collect()
+    }
+
+    /// Asks for the positions that are missing.
+    ///
+    /// # Source
+    /// `ConsumerCoordinator.initWithCommittedOffsetsIfNeeded`, `OffsetFetcher.resetPositionsIfNeeded`.
+    pub(super) fn update_positions(&mut self, out: &mut Out) {
+        if out.now < self.positions_retry_at {
+            return;
+        }
+        let unknown = self.with_progress(Progress::Unknown);
+        if !unknown.is_empty() {
+            if self.config().group_id.is_none() {
+                self.set_progress(&unknown, Progress::NeedsReset);
+            } else if let Some(coordinator) = self.coordinator {
+                let request =
+                    OffsetFetchRequest { group_id: self.group(), partitions: unknown.clone() };
+                let body = Request::OffsetFetch(request);
+                let to = NodeId::Broker(coordinator);
+                let correlation = out.request(to, body, self.request_timeout());
+                self.set_progress(&unknown, Progress::Asked);
+                self.requests.insert(correlation, Purpose::OffsetFetch(unknown));
+            }
+        }
+        let resetting = self.with_progress(Progress::NeedsReset);
+        if !resetting.is_empty() {
+            self.reset_positions(&resetting, out);
+        }
+    }
+
+    fn set_progress(&mut self, partitions: &[TopicPartition], progress: Progress) {
+        for topic_partition in partitions {
+            if let Some(owned) = self.partitions.get_mut(topic_partition) {
+                owned.progress = progress;
+            }
+        }
+    }
+
+    fn reset_positions(&mut self, partitions: &[TopicPartition], out: &mut Out) {
+        let query = match self.config().auto_offset_reset {
+            AutoOffsetReset::Latest => OffsetQuery::Latest,
+            AutoOffsetReset::Earliest => OffsetQuery::Earliest,
+            AutoOffsetReset::None => {
+                self.fail(&Arc::from("NoOffsetForPartitionException"), out);
+                return;
+            }
+        };
+        let mut by_leader: BTreeMap<BrokerId, Vec<TopicPartition>> = BTreeMap::new();
+        let mut is_leader_missing = false;
+        for topic_partition in partitions {
+            match self.metadata.leader(*topic_partition) {
+                Some((leader, _)) if self.metadata.is_reachable(leader, out.now) => {
+                    by_leader.entry(leader).or_default().push(*topic_partition);
+                }
+                Some(_) | None => is_leader_missing = true,
+            }
+        }
+        for (leader, partitions) in by_leader {
+            let request = ListOffsetsRequest {
+                partitions: partitions.iter().map(|id| (*id, query)).collect(),
+            };
+            let body = Request::ListOffsets(request);
+            let correlation = out.request(NodeId::Broker(leader), body, self.request_timeout());
+            self.set_progress(&partitions, Progress::Asked);
+            self.requests.insert(correlation, Purpose::ListOffsets(partitions));
+        }
+        if is_leader_missing {
+            self.metadata.request_update(out);
+            self.back_off_positions(out);
+        }
+    }
+
+    /// Takes in committed offsets.
+    pub(super) fn on_offset_fetch(
+        &mut self,
+        asked: &[TopicPartition],
+        response: &OffsetFetchResponse,
+        out: &mut Out,
+    ) {
+        if !response.error_code.is_none() {
+            if response.error_code != ErrorCode::CoordinatorLoadInProgress {
+                self.coordinator_unknown(out);
+            }
+            self.positions_failed(asked, out);
+            return;
+        }
+        self.position_failures = 0;
+        for (topic_partition, offset, _) in &response.offsets {
+            let Some(owned) = self.asked_mut(*topic_partition) else { continue };
+            if offset.is_known() {
+                owned.progress = Progress::At(*offset);
+                owned.committed = Some(*offset);
+                out.trace(TraceEvent::PositionSet {
+                    topic_partition: *topic_partition,
+                    position: *offset,
+                    from_commit: true,
+                });
+            } else {
+                owned.progress = Progress::NeedsReset;
+                let name = self.names(&[*topic_partition]);
+                self.client_log(&format!("Found no committed offset for partition {name}"), out);
+            }
+        }
+    }
+
+    fn asked_mut(&mut self, topic_partition: TopicPartition) -> Option<&mut OwnedPartition> {
+        self.partitions
+            .get_mut(&topic_partition)
+            .filter(|owned| owned.progress == Progress::Asked)
+    }
+
+    /// Takes in first or last offsets.
+    pub(super) fn on_list_offsets(
+        &mut self,
+        asked: &[TopicPartition],
+        response: &ListOffsetsResponse,
+        out: &mut Out,
+    ) {
+        let mut failed = Vec::new();
+        for (topic_partition, error_code, offset) in &response.partitions {
+            if !error_code.is_none() {
+                failed.push(*topic_partition);
+                continue;
+            }
+            let Some(owned) = self.asked_mut(*topic_partition) else { continue };
+            owned.progress = Progress::At(*offset);
+            let name = self.names(&[*topic_partition]);
+            self.client_log(
+                &format!("Resetting offset for partition {name} to position {offset}."),
+                out,
+            );
+            out.trace(TraceEvent::PositionSet {
+                topic_partition: *topic_partition,
+                position: *offset,
+                from_commit: false,
+            });
+        }
+        if !failed.is_empty() {
+            failed.retain(|id| asked.contains(id));
+            for topic_partition in &failed {
+                if let Some(owned) = self.asked_mut(*topic_partition) {
+                    owned.progress = Progress::NeedsReset;
+                }
+            }
+            self.metadata.request_update(out);
+            self.back_off_positions(out);
+        }
+    }
+
+    /// The question got no good answer: it is asked again after a back-off.
+    pub(super) fn positions_failed(&mut self, partitions: &[TopicPartition], out: &mut Out) {
+        for topic_partition in partitions {
+            if let Some(owned) = self.asked_mut(*topic_partition) {
+                owned.progress = Progress::Unknown;
+            }
+        }
+        self.back_off_positions(out);
+    }
+
+    fn back_off_positions(&mut self, out: &mut Out) {
+        self.position_failures += 1;
+        let backoff = self.backoff();
+        let wait = backoff.after(self.position_failures, &mut self.stream);
+        self.positions_retry_at = out.now + wait;
+        out.arm(Timer::PositionRetry, wait);
+    }
+}

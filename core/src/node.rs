@@ -1,0 +1,5 @@
+//! Processes: each joins the roles that one process has, and hands messages to them.
+
+pub mod broker;
+pub mod purgatory;
+pub mod replica_manager;

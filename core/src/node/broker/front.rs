@@ -1,0 +1,128 @@
+//! What a broker answers from its copy of the metadata.
+
+use super::{Broker, Purpose};
+use crate::base::config::TopicConfig;
+use crate::base::ids::{BrokerId, CONSUMER_OFFSETS, TopicPartition};
+use crate::base::timer::Timer;
+use crate::coordinator::GroupCoordinator;
+use crate::kernel::time::Span;
+use crate::trace::out::{Out, ReplyTo};
+use crate::wire::api::{
+    CreateTopicsRequest, FindCoordinatorRequest, FindCoordinatorResponse, MetadataPartition,
+    MetadataRequest, MetadataResponse, MetadataTopic, Request, Response,
+};
+use crate::wire::error_code::ErrorCode;
+use std::sync::Arc;
+
+impl Broker {
+    /// Tells a client who leads what, as far as this broker has heard.
+    ///
+    /// # Errors sent
+    /// `UNKNOWN_TOPIC_OR_PARTITION` (3) for a topic that it does not know.
+    /// # Source
+    /// `KafkaApis.handleTopicMetadataRequest`.
+    /// # Simplified
+    /// Topics are not created by asking for them (`auto.create.topics.enable` counts as false).
+    pub(super) fn handle_metadata(
+        &self,
+        reply: ReplyTo,
+        request: &MetadataRequest,
+        out: &mut Out,
+    ) {
+        let image = self.replicas.image();
+        let topics = request
+            .topics
+            .iter()
+            .map(|name| match image.topic_by_name(name) {
+                None => MetadataTopic {
+                    name: name.clone(),
+                    topic_id: None,
+                    error_code: ErrorCode::UnknownTopicOrPartition,
+                    partitions: Vec::new(),
+                },
+                Some((topic_id, topic)) => MetadataTopic {
+                    name: name.clone(),
+                    topic_id: Some(topic_id),
+                    error_code: ErrorCode::None,
+                    partitions: topic
+                        .partitions
+                        .iter()
+                        .map(|part| MetadataPartition {
+                            leader: part.leader.filter(|leader| self.is_alive(*leader)),
+                            leader_epoch: part.leader_epoch,
+                        })
+                        .collect(),
+                },
+            })
+            .collect();
+        let brokers = image.brokers.keys().copied().filter(|id| self.is_alive(*id)).collect();
+        out.respond(reply, Response::Metadata(MetadataResponse { brokers, topics }));
+    }
+
+    fn is_alive(&self, broker: BrokerId) -> bool {
+        self.replicas.image().brokers.get(&broker).is_some_and(|registration| !registration.fenced)
+    }
+
+    /// Tells a client who coordinates its group; the first to ask has `__consumer_offsets` created.
+    ///
+    /// # Errors sent
+    /// `INVALID_GROUP_ID` (24) never; `COORDINATOR_NOT_AVAILABLE` (15) while the topic is missing
+    /// or its partition has no live leader.
+    /// # Source
+    /// `KafkaApis.getCoordinator`.
+    pub(super) fn handle_find_coordinator(
+        &mut self,
+        reply: ReplyTo,
+        request: &FindCoordinatorRequest,
+        out: &mut Out,
+    ) {
+        let coordinator = match self.replicas.image().topics.get(&self.start.offsets_topic) {
+            None => {
+                self.create_offsets_topic(out);
+                None
+            }
+            Some(topic) => {
+                let count = u32::try_from(topic.partitions.len()).unwrap_or(u32::MAX);
+                let partition = GroupCoordinator::partition_for(&request.group_id, count);
+                let id = TopicPartition::new(self.start.offsets_topic, partition);
+                let leader = self.replicas.image().partition(id).and_then(|part| part.leader);
+                leader.filter(|leader| self.is_alive(*leader))
+            }
+        };
+        let error_code = match coordinator {
+            Some(_) => ErrorCode::None,
+            None => ErrorCode::CoordinatorNotAvailable,
+        };
+        let response = FindCoordinatorResponse { error_code, coordinator };
+        out.respond(reply, Response::FindCoordinator(response));
+    }
+
+    fn create_offsets_topic(&mut self, out: &mut Out) {
+        if self.is_creating_offsets {
+            return;
+        }
+        self.is_creating_offsets = true;
+        out.arm(Timer::CreateOffsetsTopic, CREATE_AGAIN);
+        let config = &self.start.config;
+        let request = CreateTopicsRequest {
+            name: Arc::from(CONSUMER_OFFSETS),
+            topic_id: self.start.offsets_topic,
+            partition_count: u32::try_from(config.offsets_topic_num_partitions).unwrap_or(1),
+            replication_factor: u32::try_from(config.offsets_topic_replication_factor)
+                .unwrap_or(1),
+            assignments: Vec::new(),
+            config: Arc::new(TopicConfig {
+                min_insync_replicas: config.min_insync_replicas,
+                ..TopicConfig::default()
+            }),
+        };
+        let body = Request::CreateTopics(request);
+        let correlation = out.request(self.start.controller, body, CREATE_TIMEOUT);
+        self.requests.insert(correlation, Purpose::CreateOffsetsTopic);
+    }
+}
+
+/// A creation that came to nothing may be asked for again after this.
+const CREATE_AGAIN: Span = Span(1_000_000);
+/// `request.timeout.ms` of the broker.
+const CREATE_TIMEOUT: Span = Span(30_000_000);

@@ -1,0 +1,87 @@
+//! The group coordinator and its log.
+
+use super::Broker;
+use crate::base::config::Acks;
+use crate::base::ids::{Offset, TopicPartition};
+use crate::kernel::time::SimTime;
+use crate::trace::out::{Out, ReplyTo};
+use crate::wire::api::{OffsetCommitRequest, OffsetCommitResponse, Response};
+use crate::wire::error_code::ErrorCode;
+use crate::wire::record::{Batch, Record};
+use std::sync::Arc;
+
+impl Broker {
+    /// Hands a commit to the coordinator, unless it names partitions that do not exist.
+    ///
+    /// # Errors sent
+    /// `UNKNOWN_TOPIC_OR_PARTITION` (3); the rest is the coordinator's.
+    /// # Source
+    /// `KafkaApis.handleOffsetCommitRequest`.
+    /// # Simplified
+    /// One unknown partition refuses the whole request, not itself alone.
+    pub(super) fn handle_offset_commit(
+        &mut self,
+        reply: ReplyTo,
+        request: &OffsetCommitRequest,
+        out: &mut Out,
+    ) {
+        let image = self.replicas.image();
+        if request.offsets.iter().all(|(id, _, _)| image.partition(*id).is_some()) {
+            self.coordinator.handle_offset_commit(reply, request, out);
+            return;
+        }
+        let partitions = request
+            .offsets
+            .iter()
+            .map(|(id, _, _)| (*id, ErrorCode::UnknownTopicOrPartition))
+            .collect();
+        out.respond(reply, Response::OffsetCommit(OffsetCommitResponse { partitions }));
+    }
+
+    /// Writes what the coordinator wants written, and tells it what is replicated by now.
+    pub(super) fn settle_groups(&mut self, out: &mut Out) {
+        loop {
+            for moved in self.replicas.take_moved_high_watermarks() {
+                if moved.topic == self.start.offsets_topic
+                    && let Some(partition) = self.replicas.partitions().get(&moved)
+                {
+                    let high_watermark = partition.log.high_watermark();
+                    self.coordinator.on_high_watermark(moved.partition, high_watermark, out);
+                }
+            }
+            let appends = self.coordinator.take_appends();
+            if appends.is_empty() {
+                return;
+            }
+            for append in appends {
+                let id = TopicPartition::new(self.start.offsets_topic, append.partition);
+                let batch = batch(append.records, out.now);
+                let count = batch.count();
+                match self.replicas.append(id, batch, Acks::All, out) {
+                    Ok(base_offset) => {
+                        self.coordinator.on_appended(append.append_id, base_offset + count, out);
+                        self.replicas.wake_followers(id, out);
+                        if let Some(partition) = self.replicas.partitions().get(&id) {
+                            let high_watermark = partition.log.high_watermark();
+                            self.coordinator.on_high_watermark(id.partition, high_watermark, out);
+                        }
+                    }
+                    Err(error) => {
+                        self.coordinator.on_append_failed(append.append_id, error.error_code, out);
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn batch(records: Vec<Record>, now: SimTime) -> Batch {
+    let payload: u32 = records.iter().map(|record| record.size_bytes).sum();
+    Batch {
+        base_offset: Offset::UNKNOWN,
+        leader_epoch: -1,
+        size_bytes: Batch::HEADER_BYTES + payload,
+        appended_at: now,
+        records: Arc::from(records),
+    }
+}

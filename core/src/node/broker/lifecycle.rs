@@ -1,0 +1,144 @@
+//! Registration, heartbeats, and being let in.
+
+use super::{Broker, Purpose};
+use crate::base::timer::Timer;
+use crate::kernel::time::Span;
+use crate::trace::out::Out;
+use crate::wire::api::{
+    BrokerHeartbeatRequest, BrokerHeartbeatResponse, BrokerRegistrationRequest,
+    BrokerRegistrationResponse, Request,
+};
+use serde::Serialize;
+
+/// Where a broker process stands in its cluster (`BrokerLifecycleManager`).
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Lifecycle {
+    /// The registration; -1 before there is one.
+    pub(super) broker_epoch: i64,
+    /// Whether the metadata log has been replayed up to the registration.
+    pub(super) is_caught_up: bool,
+    /// Whether the controller said, in its last answer, that this broker is fenced.
+    pub(super) is_fenced: bool,
+    /// Whether connections are accepted: from the first unfencing on.
+    pub(super) is_listening: bool,
+    /// Failures in a row, of registration or heartbeat.
+    pub(super) failures: u32,
+    /// Whether a heartbeat has no answer yet.
+    pub(super) heartbeat_in_flight: bool,
+}
+
+impl Default for Lifecycle {
+    fn default() -> Self {
+        Self {
+            broker_epoch: -1,
+            is_caught_up: false,
+            is_fenced: true,
+            is_listening: false,
+            failures: 0,
+            heartbeat_in_flight: false,
+        }
+    }
+}
+
+/// The first back-off; it doubles up to the session timeout.
+const BACKOFF_MS: i64 = 100;
+/// In STARTING every answer is followed by the next heartbeat after this.
+const STARTING_INTERVAL: Span = Span(10_000);
+
+impl Broker {
+    pub(super) fn send_registration(&mut self, out: &mut Out) {
+        let request = BrokerRegistrationRequest {
+            broker_id: self.start.id,
+            incarnation_id: self.start.incarnation_id,
+            rack: self.start.rack.clone(),
+        };
+        let timeout = self.session_timeout();
+        let body = Request::BrokerRegistration(request);
+        let correlation = out.request(self.start.controller, body, timeout);
+        self.requests.insert(correlation, Purpose::Registration);
+    }
+
+    /// Registered, or refused while the session of the process before still runs.
+    pub(super) fn on_registration(&mut self, response: BrokerRegistrationResponse, out: &mut Out) {
+        if !response.error_code.is_none() {
+            self.retry_registration(out);
+            return;
+        }
+        self.lifecycle.failures = 0;
+        self.lifecycle.broker_epoch = response.broker_epoch;
+        self.replicas.set_broker_epoch(response.broker_epoch);
+        self.fetch_metadata(out);
+        self.send_heartbeat(out);
+    }
+
+    pub(super) fn retry_registration(&mut self, out: &mut Out) {
+        let delay = self.next_backoff();
+        out.arm(Timer::BrokerRegistration, delay);
+    }
+
+    pub(super) fn send_heartbeat(&mut self, out: &mut Out) {
+        if self.lifecycle.heartbeat_in_flight {
+            return;
+        }
+        let request = BrokerHeartbeatRequest {
+            broker_id: self.start.id,
+            broker_epoch: self.lifecycle.broker_epoch,
+            current_metadata_offset: self.replicas.image().next_offset,
+            want_fence: !self.lifecycle.is_caught_up,
+            want_shut_down: false,
+        };
+        let timeout = self.session_timeout();
+        let body = Request::BrokerHeartbeat(request);
+        let correlation = out.request(self.start.controller, body, timeout);
+        self.requests.insert(correlation, Purpose::Heartbeat);
+        self.lifecycle.heartbeat_in_flight = true;
+    }
+
+    pub(super) fn on_heartbeat(&mut self, response: BrokerHeartbeatResponse, out: &mut Out) {
+        self.lifecycle.heartbeat_in_flight = false;
+        if !response.error_code.is_none() {
+            self.retry_heartbeat(out);
+            return;
+        }
+        self.lifecycle.failures = 0;
+        self.lifecycle.is_fenced = response.is_fenced;
+        if !response.is_fenced {
+            self.lifecycle.is_listening = true;
+        }
+        let interval = if self.lifecycle.is_caught_up {
+            Span::from_millis(self.start.config.broker_heartbeat_interval_ms)
+        } else {
+            STARTING_INTERVAL
+        };
+        out.arm(Timer::BrokerHeartbeat, interval);
+        self.maybe_ask_to_be_unfenced(out);
+    }
+
+    pub(super) fn retry_heartbeat(&mut self, out: &mut Out) {
+        self.lifecycle.heartbeat_in_flight = false;
+        let delay = self.next_backoff();
+        out.arm(Timer::BrokerHeartbeat, delay);
+    }
+
+    /// Once the registration has been replayed and the logs are open, the next heartbeat goes out
+    /// at once.
+    pub(super) fn maybe_ask_to_be_unfenced(&mut self, out: &mut Out) {
+        let has_replayed = self.lifecycle.broker_epoch < self.replicas.image().next_offset;
+        if !self.lifecycle.is_caught_up && 0 <= self.lifecycle.broker_epoch && has_replayed {
+            self.lifecycle.is_caught_up = true;
+            if !self.lifecycle.heartbeat_in_flight {
+                self.send_heartbeat(out);
+            }
+        }
+    }
+
+    fn next_backoff(&mut self) -> Span {
+        let exponent = self.lifecycle.failures.min(16);
+        self.lifecycle.failures += 1;
+        Span::from_millis(BACKOFF_MS).times(1 << exponent).min(self.session_timeout())
+    }
+
+    fn session_timeout(&self) -> Span {
+        Span::from_millis(self.start.config.broker_session_timeout_ms)
+    }
+}

@@ -1,0 +1,94 @@
+//! Requests that wait at a broker.
+
+use crate::base::ids::{Offset, TopicPartition};
+use crate::kernel::time::SimTime;
+use crate::trace::out::ReplyTo;
+use crate::wire::api::{FetchRequest, ProducePartitionResponse};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Parked requests of one kind, in the order of parking.
+#[derive(Clone, Debug, Serialize)]
+pub struct Purgatory<T> {
+    waiting: BTreeMap<u64, T>,
+}
+
+impl<T> Default for Purgatory<T> {
+    fn default() -> Self {
+        Self { waiting: BTreeMap::new() }
+    }
+}
+
+impl<T> Purgatory<T> {
+    /// Parks a request under `id`.
+    pub fn park(&mut self, id: u64, request: T) {
+        self.waiting.insert(id, request);
+    }
+
+    /// Takes a request out.
+    pub fn take(&mut self, id: u64) -> Option<T> {
+        self.waiting.remove(&id)
+    }
+
+    /// The ids of the requests for which `wanted` holds.
+    pub fn ids(&self, mut wanted: impl FnMut(&T) -> bool) -> Vec<u64> {
+        self.waiting.iter().filter(|(_, request)| wanted(request)).map(|(id, _)| *id).collect()
+    }
+
+    /// A parked request, to be changed in place.
+    pub fn get_mut(&mut self, id: u64) -> Option<&mut T> {
+        self.waiting.get_mut(&id)
+    }
+
+    /// A parked request.
+    pub fn get(&self, id: u64) -> Option<&T> {
+        self.waiting.get(&id)
+    }
+
+    /// Every parked request, oldest first.
+    pub fn iter(&self) -> impl Iterator<Item = &T> {
+        self.waiting.values()
+    }
+}
+
+/// A produce request with `acks=all` that waits for its replicas (`DelayedProduce`).
+#[derive(Clone, Debug, Serialize)]
+pub struct DelayedProduce {
+    /// Whom to answer.
+    pub reply: ReplyTo,
+    /// When it was parked.
+    pub since: SimTime,
+    /// When it is answered at the latest.
+    pub deadline: SimTime,
+    /// Its partitions.
+    pub partitions: Vec<DelayedPartition>,
+}
+
+/// One partition of a parked produce request.
+#[derive(Clone, Debug, Serialize)]
+pub struct DelayedPartition {
+    /// The high watermark that must be reached; unset once the answer stands.
+    pub required_offset: Option<Offset>,
+    /// The answer, as it stands.
+    pub response: ProducePartitionResponse,
+}
+
+/// A fetch that waits for something to read (`DelayedFetch`).
+#[derive(Clone, Debug, Serialize)]
+pub struct DelayedFetch {
+    /// Whom to answer.
+    pub reply: ReplyTo,
+    /// When it was parked.
+    pub since: SimTime,
+    /// When it is answered at the latest.
+    pub deadline: SimTime,
+    /// What was asked.
+    pub request: FetchRequest,
+}
+
+impl DelayedFetch {
+    /// Whether it asks for this partition.
+    pub fn wants(&self, topic_partition: TopicPartition) -> bool {
+        self.request.partitions.iter().any(|wanted| wanted.topic_partition == topic_partition)
+    }
+}

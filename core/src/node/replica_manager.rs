@@ -1,0 +1,284 @@
+//! The partitions of one broker: reading, writing, replicating.
+
+mod alter;
+mod fetch;
+mod fetcher;
+mod produce;
+
+pub use fetcher::Fetcher;
+pub use produce::AppendError;
+
+use self::alter::AlterPartitionManager;
+use super::purgatory::{DelayedFetch, DelayedProduce, Purgatory};
+use crate::base::config::BrokerConfig;
+use crate::base::ids::{BrokerId, CorrelationId, NodeId, TopicPartition};
+use crate::base::timer::Timer;
+use crate::kernel::time::Span;
+use crate::log::partition_log::PartitionLog;
+use crate::replication::partition::{Partition, Role, Surroundings};
+use crate::trace::out::Out;
+use crate::wire::metadata::{MetadataImage, MetadataRecord, PartitionRegistration};
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// The replicas of a broker and everything that waits for them (`ReplicaManager`).
+#[derive(Clone, Debug, Serialize)]
+pub struct ReplicaManager {
+    id: BrokerId,
+    controller: NodeId,
+    config: Arc<BrokerConfig>,
+    /// The broker's registration; -1 before it has one.
+    broker_epoch: i64,
+    /// The cluster as this broker has replayed it.
+    image: MetadataImage,
+    partitions: BTreeMap<TopicPartition, Partition>,
+    fetchers: BTreeMap<BrokerId, Fetcher>,
+    alter: AlterPartitionManager,
+    delayed_produces: Purgatory<DelayedProduce>,
+    delayed_fetches: Purgatory<DelayedFetch>,
+    next_delayed_id: u64,
+    /// Requests to other brokers that have no answer yet.
+    requests: BTreeMap<CorrelationId, Purpose>,
+    /// Partitions whose high watermark has moved in this handler, for the group coordinator.
+    moved_high_watermarks: BTreeSet<TopicPartition>,
+}
+
+/// Why a request was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+enum Purpose {
+    /// Replication from this leader.
+    Fetch(BrokerId),
+    /// The end of this leader's log, after a fetch out of range.
+    EndOffset(BrokerId, TopicPartition),
+    /// A change of ISRs.
+    AlterPartition,
+}
+
+/// What a metadata record did to a replica here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LeadershipChange {
+    /// This broker leads from now on, in a new epoch.
+    Elected(TopicPartition, i32),
+    /// This broker led, and does not any more.
+    Resigned(TopicPartition),
+}
+
+impl ReplicaManager {
+    /// A manager over the logs that the broker's disk holds.
+    pub fn new(
+        id: BrokerId,
+        controller: NodeId,
+        config: Arc<BrokerConfig>,
+        disk: BTreeMap<TopicPartition, PartitionLog>,
+    ) -> Self {
+        let partitions = disk
+            .into_iter()
+            .map(|(topic_partition, mut log)| {
+                log.reopen();
+                (topic_partition, Partition::new(topic_partition, log))
+            })
+            .collect();
+        Self {
+            id,
+            controller,
+            config,
+            broker_epoch: -1,
+            image: MetadataImage::default(),
+            partitions,
+            fetchers: BTreeMap::new(),
+            alter: AlterPartitionManager::default(),
+            delayed_produces: Purgatory::default(),
+            delayed_fetches: Purgatory::default(),
+            next_delayed_id: 0,
+            requests: BTreeMap::new(),
+            moved_high_watermarks: BTreeSet::new(),
+        }
+    }
+
+    /// The logs, as they stay on the disk when the process is gone.
+    pub fn into_disk(self) -> BTreeMap<TopicPartition, PartitionLog> {
+        self.partitions.into_iter().map(|(id, partition)| (id, partition.log)).collect()
+    }
+
+    /// The cluster as this broker has replayed it.
+    pub const fn image(&self) -> &MetadataImage {
+        &self.image
+    }
+
+    /// The replicas.
+    pub const fn partitions(&self) -> &BTreeMap<TopicPartition, Partition> {
+        &self.partitions
+    }
+
+    /// Produce requests that wait for replicas.
+    pub const fn delayed_produces(&self) -> &Purgatory<DelayedProduce> {
+        &self.delayed_produces
+    }
+
+    /// Fetch requests that wait for something to read.
+    pub const fn delayed_fetches(&self) -> &Purgatory<DelayedFetch> {
+        &self.delayed_fetches
+    }
+
+    /// Notes the broker's registration.
+    pub const fn set_broker_epoch(&mut self, broker_epoch: i64) {
+        self.broker_epoch = broker_epoch;
+    }
+
+    /// Starts the regular work.
+    pub fn start(&self, out: &mut Out) {
+        // The phase of the check differs between brokers, so that they do not act in step.
+        let phase = Span::from_millis(i64::from(self.id.0));
+        out.arm(Timer::IsrCheck, self.isr_check_interval() + phase);
+        self.arm_checkpoint(out);
+    }
+
+    fn isr_check_interval(&self) -> Span {
+        Span((Span::from_millis(self.config.replica_lag_time_max_ms).0 / 2).max(1))
+    }
+
+    fn arm_checkpoint(&self, out: &mut Out) {
+        let interval = self.config.replica_high_watermark_checkpoint_interval_ms;
+        out.arm(Timer::HighWatermarkCheckpoint, Span::from_millis(interval));
+    }
+
+    /// Takes in an expired timer. False if it is not one of these.
+    pub fn on_timer(&mut self, timer: &Timer, out: &mut Out) -> bool {
+        if let Timer::ReplicaFetch(leader) = timer {
+            self.on_replica_fetch(*leader, out);
+        } else if let Timer::ProduceExpiry(id) = timer {
+            self.on_produce_expiry(*id, out);
+        } else if let Timer::FetchExpiry(id) = timer {
+            self.on_fetch_expiry(*id, out);
+        } else if *timer == Timer::IsrCheck {
+            self.on_isr_check(out);
+        } else if *timer == Timer::AlterPartitionRetry {
+            self.send_alter_partition(out);
+        } else if *timer == Timer::HighWatermarkCheckpoint {
+            self.partitions.values_mut().for_each(|part| part.log.checkpoint_high_watermark());
+            self.arm_checkpoint(out);
+        } else {
+            return false;
+        }
+        true
+    }
+
+    /// Takes in records of the metadata log.
+    ///
+    /// # Source
+    /// `ReplicaManager.applyDelta`.
+    pub fn on_metadata(
+        &mut self,
+        records: &[Arc<MetadataRecord>],
+        out: &mut Out,
+    ) -> Vec<LeadershipChange> {
+        let mut changed: BTreeMap<TopicPartition, Arc<PartitionRegistration>> = BTreeMap::new();
+        for record in records {
+            self.image.replay(record);
+            if let MetadataRecord::Partition { topic_partition, registration } = &**record
+                && registration.replicas.contains(&self.id)
+            {
+                changed.insert(*topic_partition, registration.clone());
+            }
+        }
+        let mut changes = Vec::new();
+        for (topic_partition, registration) in &changed {
+            changes.extend(self.apply_registration(*topic_partition, registration, out));
+        }
+        self.assign_fetchers(out);
+        for topic_partition in changed.keys() {
+            self.increment_high_watermark(*topic_partition, out);
+            self.complete_delayed(*topic_partition, out);
+        }
+        changes
+    }
+
+    fn apply_registration(
+        &mut self,
+        topic_partition: TopicPartition,
+        registration: &PartitionRegistration,
+        out: &mut Out,
+    ) -> Option<LeadershipChange> {
+        let around = Surroundings {
+            broker: self.id,
+            image: &self.image,
+            lag_max: Span::from_millis(self.config.replica_lag_time_max_ms),
+            now: out.now,
+        };
+        let partition = self
+            .partitions
+            .entry(topic_partition)
+            .or_insert_with(|| Partition::new(topic_partition, PartitionLog::new()));
+        let led_before = partition.is_leader();
+        let is_new_epoch = partition.apply(registration, around, out);
+        let leads_now = partition.is_leader();
+        if is_new_epoch {
+            for fetcher in self.fetchers.values_mut() {
+                fetcher.remove(topic_partition);
+            }
+        }
+        if leads_now && is_new_epoch {
+            Some(LeadershipChange::Elected(topic_partition, registration.leader_epoch))
+        } else if led_before && !leads_now {
+            Some(LeadershipChange::Resigned(topic_partition))
+        } else {
+            None
+        }
+    }
+
+    /// Every follower partition belongs to the fetcher of its leader, if that one lives.
+    fn assign_fetchers(&mut self, out: &mut Out) {
+        let mut wanted: BTreeMap<BrokerId, Vec<TopicPartition>> = BTreeMap::new();
+        for (topic_partition, partition) in &self.partitions {
+            if let Role::Follower(Some(leader)) = partition.role
+                && self.image.brokers.get(&leader).is_some_and(|broker| !broker.fenced)
+            {
+                wanted.entry(leader).or_default().push(*topic_partition);
+            }
+        }
+        for (leader, fetcher) in &mut self.fetchers {
+            fetcher.retain(wanted.get(leader).map_or(&[], Vec::as_slice));
+        }
+        for (leader, partitions) in wanted {
+            let fetcher = self.fetchers.entry(leader).or_default();
+            if fetcher.add_all(&partitions) {
+                self.send_fetch(leader, out);
+            }
+        }
+    }
+
+    /// Moves the high watermark of a partition that this broker leads, if its followers allow.
+    fn increment_high_watermark(&mut self, topic_partition: TopicPartition, out: &mut Out) -> bool {
+        let around = Surroundings {
+            broker: self.id,
+            image: &self.image,
+            lag_max: Span::from_millis(self.config.replica_lag_time_max_ms),
+            now: out.now,
+        };
+        let moved = self
+            .partitions
+            .get_mut(&topic_partition)
+            .is_some_and(|partition| partition.maybe_increment_high_watermark(around, out));
+        if moved {
+            self.moved_high_watermarks.insert(topic_partition);
+        }
+        moved
+    }
+
+    /// Answers the fetches that wait for this partition to grow.
+    pub fn wake_followers(&mut self, topic_partition: TopicPartition, out: &mut Out) {
+        self.complete_fetches(topic_partition, out);
+    }
+
+    /// Answers what waits for this partition and need not wait any longer.
+    fn complete_delayed(&mut self, topic_partition: TopicPartition, out: &mut Out) {
+        self.complete_produces(topic_partition, out);
+        self.complete_fetches(topic_partition, out);
+    }
+
+    /// Partitions whose high watermark has moved since the last call.
+    pub fn take_moved_high_watermarks(&mut self) -> BTreeSet<TopicPartition> {
+        std::mem::take(&mut self.moved_high_watermarks)
+    }
+}

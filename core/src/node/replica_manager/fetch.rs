@@ -1,0 +1,311 @@
+//! Reading, for followers and consumers.
+
+use super::ReplicaManager;
+use crate::base::ids::{BrokerId, Offset, TopicPartition};
+use crate::base::timer::Timer;
+use crate::kernel::time::Span;
+use crate::node::purgatory::DelayedFetch;
+use crate::replication::partition::{Partition, Surroundings};
+use crate::replication::remote::FollowerFetch;
+use crate::trace::event::{TraceEvent, Waiting};
+use crate::trace::out::{Out, ReplyTo};
+use crate::wire::api::{
+    FetchPartition, FetchPartitionResponse, FetchRequest, FetchResponse, ListOffsetsRequest,
+    ListOffsetsResponse, OffsetQuery, Response,
+};
+use crate::wire::error_code::ErrorCode;
+use std::sync::Arc;
+
+impl ReplicaManager {
+    /// Reads, or waits until there is something to read.
+    ///
+    /// # Errors sent
+    /// `UNKNOWN_TOPIC_OR_PARTITION` (3), `NOT_LEADER_OR_FOLLOWER` (6), `FENCED_LEADER_EPOCH` (74),
+    /// `UNKNOWN_LEADER_EPOCH` (75), `OFFSET_OUT_OF_RANGE` (1).
+    /// # Source
+    /// `ReplicaManager.fetchMessages`, `Partition.readRecords`, `DelayedFetch`.
+    /// # Simplified
+    /// No fetch sessions (KIP-227): each request lists all its partitions. No fetch from followers
+    /// (KIP-392). A parked fetch at the log's end is completed by bytes, leadership and divergence.
+    pub fn handle_fetch(&mut self, reply: ReplyTo, request: &FetchRequest, out: &mut Out) {
+        let (mut response, bytes) = self.read(request);
+        let mut answer_now = request.max_wait_ms <= 0
+            || request.partitions.is_empty()
+            || u64::try_from(request.min_bytes).unwrap_or_default() <= bytes;
+        if let Some(follower) = request.replica_id {
+            for (wanted, result) in request.partitions.iter().zip(&mut response.partitions) {
+                if result.error_code.is_none() && result.diverging_epoch.is_none() {
+                    result.error_code =
+                        self.note_follower(follower, request.replica_epoch, wanted, out);
+                }
+            }
+        }
+        answer_now |= response
+            .partitions
+            .iter()
+            .any(|one| !one.error_code.is_none() || one.diverging_epoch.is_some());
+        if answer_now {
+            // The high watermark in the answer is the one before this fetch moved it: a follower
+            // learns what its own fetch brought about from a later answer.
+            out.respond(reply, Response::Fetch(response));
+            return;
+        }
+        let id = self.next_delayed_id;
+        self.next_delayed_id += 1;
+        let deadline = out.now + Span::from_millis(request.max_wait_ms);
+        let partitions: Arc<[TopicPartition]> =
+            request.partitions.iter().map(|wanted| wanted.topic_partition).collect();
+        out.trace(TraceEvent::RequestParked {
+            from: reply.node,
+            correlation: reply.correlation,
+            waiting: Waiting::Fetch,
+            deadline: Some(deadline),
+            group_id: None,
+            partitions,
+        });
+        out.arm_at(Timer::FetchExpiry(id), deadline);
+        let delayed = DelayedFetch { reply, since: out.now, deadline, request: request.clone() };
+        self.delayed_fetches.park(id, delayed);
+    }
+
+    /// Takes in that `follower` has everything before its fetch offset: it may enter the ISR, and
+    /// the high watermark may move.
+    fn note_follower(
+        &mut self,
+        follower: BrokerId,
+        broker_epoch: i64,
+        wanted: &FetchPartition,
+        out: &mut Out,
+    ) -> ErrorCode {
+        let around = Surroundings {
+            broker: self.id,
+            image: &self.image,
+            lag_max: Span::from_millis(self.config.replica_lag_time_max_ms),
+            now: out.now,
+        };
+        let fetch = FollowerFetch {
+            fetch_offset: wanted.fetch_offset,
+            log_start_offset: wanted.log_start_offset,
+            broker_epoch,
+        };
+        let Some(partition) = self.partitions.get_mut(&wanted.topic_partition) else {
+            return ErrorCode::NotLeaderOrFollower;
+        };
+        match partition.on_follower_fetch(follower, fetch, around) {
+            Err(error_code) => error_code,
+            Ok(moved) => {
+                self.maybe_expand_isr(wanted.topic_partition, follower, out);
+                if moved && self.increment_high_watermark(wanted.topic_partition, out) {
+                    self.complete_delayed(wanted.topic_partition, out);
+                }
+                ErrorCode::None
+            }
+        }
+    }
+
+    /// Reads every partition of a request within its budget.
+    fn read(&self, request: &FetchRequest) -> (FetchResponse, u64) {
+        let mut budget = u64::try_from(request.max_bytes).unwrap_or_default();
+        let mut total = 0;
+        let mut partitions = Vec::with_capacity(request.partitions.len());
+        for wanted in &request.partitions {
+            let (one, bytes) = match self.check_fetch(request, wanted) {
+                Err(error_code) => (self.failed(wanted.topic_partition, error_code), 0),
+                Ok((partition, Some(diverging))) => {
+                    let mut one = success(wanted.topic_partition, partition);
+                    one.diverging_epoch = Some(diverging);
+                    (one, 0)
+                }
+                Ok((partition, None)) => {
+                    let limit = readable_end(request, partition);
+                    let partition_max = u64::try_from(wanted.partition_max_bytes);
+                    let max_bytes = budget.min(partition_max.unwrap_or_default());
+                    let (batches, bytes) =
+                        partition.log.read(wanted.fetch_offset, limit, max_bytes, total == 0);
+                    let mut one = success(wanted.topic_partition, partition);
+                    one.batches = batches;
+                    (one, bytes)
+                }
+            };
+            total += bytes;
+            budget = budget.saturating_sub(bytes);
+            partitions.push(one);
+        }
+        (FetchResponse { partitions }, total)
+    }
+
+    /// The checks of a fetch, in Kafka's order; where the logs part, if they do.
+    fn check_fetch(
+        &self,
+        request: &FetchRequest,
+        wanted: &FetchPartition,
+    ) -> Result<(&Partition, Option<(i32, Offset)>), ErrorCode> {
+        let Some(partition) = self.partitions.get(&wanted.topic_partition) else {
+            let known = self.image.partition(wanted.topic_partition).is_some();
+            return Err(if known {
+                ErrorCode::NotLeaderOrFollower
+            } else {
+                ErrorCode::UnknownTopicOrPartition
+            });
+        };
+        partition.check_leader_epoch(wanted.current_leader_epoch)?;
+        let Some(leader) = partition.leader() else {
+            return Err(ErrorCode::NotLeaderOrFollower);
+        };
+        if let Some(follower) = request.replica_id
+            && !leader.remotes.contains_key(&follower)
+        {
+            return Err(if wanted.current_leader_epoch == -1 {
+                ErrorCode::NotLeaderOrFollower
+            } else {
+                ErrorCode::UnknownLeaderEpoch
+            });
+        }
+        let last_fetched_epoch =
+            if request.replica_id.is_some() { wanted.last_fetched_epoch } else { -1 };
+        let diverging = partition.divergence(wanted.fetch_offset, last_fetched_epoch)?;
+        Ok((partition, diverging))
+    }
+
+    fn failed(
+        &self,
+        topic_partition: TopicPartition,
+        error_code: ErrorCode,
+    ) -> FetchPartitionResponse {
+        let registration = self.image.partition(topic_partition);
+        FetchPartitionResponse {
+            topic_partition,
+            error_code,
+            high_watermark: Offset::UNKNOWN,
+            last_stable_offset: Offset::UNKNOWN,
+            log_start_offset: Offset::UNKNOWN,
+            diverging_epoch: None,
+            current_leader: registration
+                .and_then(|part| part.leader.map(|leader| (leader, part.leader_epoch))),
+            batches: Vec::new(),
+        }
+    }
+
+    /// Answers the parked fetches that this partition's change satisfies.
+    pub(super) fn complete_fetches(&mut self, topic_partition: TopicPartition, out: &mut Out) {
+        let ids = self.delayed_fetches.ids(|delayed| {
+            delayed.wants(topic_partition) && self.is_satisfied(&delayed.request)
+        });
+        for id in ids {
+            self.complete_fetch(id, false, out);
+        }
+    }
+
+    fn is_satisfied(&self, request: &FetchRequest) -> bool {
+        let min_bytes = u64::try_from(request.min_bytes).unwrap_or_default();
+        let mut bytes = 0;
+        for wanted in &request.partitions {
+            match self.check_fetch(request, wanted) {
+                Err(_) | Ok((_, Some(_))) => return true,
+                Ok((partition, None)) => {
+                    let limit = readable_end(request, partition);
+                    if wanted.fetch_offset < limit {
+                        let enough = min_bytes - bytes;
+                        bytes += partition.log.bytes_between(wanted.fetch_offset, limit, enough);
+                    }
+                }
+            }
+            if min_bytes <= bytes {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Answers a parked fetch whose time is up with what there is.
+    ///
+    /// # Errors sent
+    /// None.
+    /// # Source
+    /// `DelayedFetch.onExpiration`.
+    pub(super) fn on_fetch_expiry(&mut self, id: u64, out: &mut Out) {
+        self.complete_fetch(id, true, out);
+    }
+
+    fn complete_fetch(&mut self, id: u64, expired: bool, out: &mut Out) {
+        let Some(delayed) = self.delayed_fetches.take(id) else { return };
+        out.cancel(Timer::FetchExpiry(id));
+        out.trace(TraceEvent::RequestReleased {
+            from: delayed.reply.node,
+            correlation: delayed.reply.correlation,
+            waiting: Waiting::Fetch,
+            timed_out: expired,
+        });
+        let (response, _) = self.read(&delayed.request);
+        out.respond(delayed.reply, Response::Fetch(response));
+    }
+
+    /// Tells first and last offsets.
+    ///
+    /// # Errors sent
+    /// `UNKNOWN_TOPIC_OR_PARTITION` (3), `NOT_LEADER_OR_FOLLOWER` (6), `OFFSET_NOT_AVAILABLE` (78)
+    /// while the high watermark lies before the leader's epoch.
+    /// # Source
+    /// `Partition.fetchOffsetForTimestamp` (KIP-207).
+    pub fn handle_list_offsets(
+        &self,
+        reply: ReplyTo,
+        request: &ListOffsetsRequest,
+        out: &mut Out,
+    ) {
+        let partitions = request
+            .partitions
+            .iter()
+            .map(|(topic_partition, query)| {
+                match self.offset_for(*topic_partition, *query) {
+                    Ok(offset) => (*topic_partition, ErrorCode::None, offset),
+                    Err(error_code) => (*topic_partition, error_code, Offset::UNKNOWN),
+                }
+            })
+            .collect();
+        out.respond(reply, Response::ListOffsets(ListOffsetsResponse { partitions }));
+    }
+
+    fn offset_for(
+        &self,
+        topic_partition: TopicPartition,
+        query: OffsetQuery,
+    ) -> Result<Offset, ErrorCode> {
+        if self.image.partition(topic_partition).is_none() {
+            return Err(ErrorCode::UnknownTopicOrPartition);
+        }
+        let partition =
+            self.partitions.get(&topic_partition).ok_or(ErrorCode::NotLeaderOrFollower)?;
+        let leader = partition.leader().ok_or(ErrorCode::NotLeaderOrFollower)?;
+        match query {
+            OffsetQuery::Earliest => Ok(partition.log.log_start_offset()),
+            OffsetQuery::LogEnd => Ok(partition.log.log_end_offset()),
+            OffsetQuery::Latest if partition.log.high_watermark() < leader.epoch_start_offset => {
+                Err(ErrorCode::OffsetNotAvailable)
+            }
+            OffsetQuery::Latest => Ok(partition.log.high_watermark()),
+        }
+    }
+}
+
+/// Followers read to the log's end, consumers to the high watermark.
+fn readable_end(request: &FetchRequest, partition: &Partition) -> Offset {
+    if request.replica_id.is_some() {
+        partition.log.log_end_offset()
+    } else {
+        partition.log.high_watermark()
+    }
+}
+
+fn success(topic_partition: TopicPartition, partition: &Partition) -> FetchPartitionResponse {
+    FetchPartitionResponse {
+        topic_partition,
+        error_code: ErrorCode::None,
+        high_watermark: partition.log.high_watermark(),
+        last_stable_offset: partition.log.high_watermark(),
+        log_start_offset: partition.log.log_start_offset(),
+        diverging_epoch: None,
+        current_leader: None,
+        batches: Vec::new(),
+    }
+}

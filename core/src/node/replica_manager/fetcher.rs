@@ -1,0 +1,303 @@
+//! Following: one fetcher for each leader.
+
+use super::{Purpose, ReplicaManager};
+use crate::base::ids::{BrokerId, CorrelationId, NodeId, Offset, TopicPartition};
+use crate::base::timer::Timer;
+use crate::kernel::time::{SimTime, Span};
+use crate::replication::partition::Partition;
+use crate::trace::event::TraceEvent;
+use crate::trace::out::Out;
+use crate::wire::api::{
+    FetchPartition, FetchPartitionResponse, FetchRequest, FetchResponse, ListOffsetsRequest,
+    OffsetQuery, Request, Response,
+};
+use crate::wire::error_code::ErrorCode;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// The fetcher thread for one leader (`ReplicaFetcherThread`).
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Fetcher {
+    partitions: BTreeMap<TopicPartition, FetchState>,
+    /// The request in flight, with the offset that it asks for of each partition.
+    in_flight: Option<(CorrelationId, Vec<(TopicPartition, Offset)>)>,
+}
+
+/// Whether a partition may be fetched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+enum FetchState {
+    /// Now.
+    Fetching,
+    /// Not before this instant.
+    Delayed(SimTime),
+    /// While another question about it is open.
+    Asking,
+    /// Not until metadata bring a new leader epoch.
+    Failed,
+}
+
+impl Fetcher {
+    /// Drops a partition.
+    pub(super) fn remove(&mut self, topic_partition: TopicPartition) {
+        self.partitions.remove(&topic_partition);
+    }
+
+    /// Drops every partition that is not among `wanted` (sorted).
+    pub(super) fn retain(&mut self, wanted: &[TopicPartition]) {
+        self.partitions.retain(|topic_partition, _| wanted.binary_search(topic_partition).is_ok());
+    }
+
+    /// Takes partitions in. True if one is new.
+    pub(super) fn add_all(&mut self, partitions: &[TopicPartition]) -> bool {
+        let before = self.partitions.len();
+        for topic_partition in partitions {
+            self.partitions.entry(*topic_partition).or_insert(FetchState::Fetching);
+        }
+        before < self.partitions.len()
+    }
+}
+
+impl ReplicaManager {
+    /// Fetches from `leader` whatever may be fetched, unless a fetch is in flight.
+    pub(super) fn send_fetch(&mut self, leader: BrokerId, out: &mut Out) {
+        let Some(fetcher) = self.fetchers.get_mut(&leader) else { return };
+        if fetcher.in_flight.is_some() {
+            return;
+        }
+        let mut wanted = Vec::new();
+        let mut next_at: Option<SimTime> = None;
+        for (topic_partition, state) in &mut fetcher.partitions {
+            if let FetchState::Delayed(until) = *state {
+                if out.now < until {
+                    next_at = Some(next_at.map_or(until, |at| at.min(until)));
+                    continue;
+                }
+                *state = FetchState::Fetching;
+            }
+            if *state == FetchState::Fetching
+                && let Some(partition) = self.partitions.get(topic_partition)
+            {
+                wanted.push(FetchPartition {
+                    topic_partition: *topic_partition,
+                    fetch_offset: partition.log.log_end_offset(),
+                    log_start_offset: partition.log.log_start_offset(),
+                    current_leader_epoch: partition.leader_epoch,
+                    last_fetched_epoch: partition.log.epochs().latest_epoch(),
+                    partition_max_bytes: self.config.replica_fetch_max_bytes,
+                });
+            }
+        }
+        if let Some(at) = next_at {
+            out.arm_at(Timer::ReplicaFetch(leader), at);
+        }
+        if wanted.is_empty() {
+            return;
+        }
+        let sent = wanted.iter().map(|one| (one.topic_partition, one.fetch_offset)).collect();
+        let request = FetchRequest {
+            replica_id: Some(self.id),
+            replica_epoch: self.broker_epoch,
+            max_wait_ms: self.config.replica_fetch_wait_max_ms,
+            min_bytes: 1,
+            max_bytes: self.config.replica_fetch_response_max_bytes,
+            partitions: wanted,
+        };
+        let timeout = Span::from_millis(self.config.replica_socket_timeout_ms);
+        let correlation = out.request(NodeId::Broker(leader), Request::Fetch(request), timeout);
+        fetcher.in_flight = Some((correlation, sent));
+        self.requests.insert(correlation, Purpose::Fetch(leader));
+    }
+
+    /// Goes on after a back-off.
+    ///
+    /// # Errors sent
+    /// None.
+    /// # Source
+    /// `AbstractFetcherThread.doWork`.
+    pub(super) fn on_replica_fetch(&mut self, leader: BrokerId, out: &mut Out) {
+        self.send_fetch(leader, out);
+    }
+
+    /// Takes in a response. False if the request was not sent from here.
+    pub fn on_response(
+        &mut self,
+        correlation: CorrelationId,
+        response: &Response,
+        out: &mut Out,
+    ) -> bool {
+        let Some(purpose) = self.requests.remove(&correlation) else { return false };
+        match (purpose, response) {
+            (Purpose::Fetch(leader), Response::Fetch(response)) => {
+                self.on_fetch_response(leader, correlation, response, out);
+            }
+            (Purpose::EndOffset(leader, topic_partition), Response::ListOffsets(response)) => {
+                let answer = response.partitions.first();
+                let end = answer.filter(|one| one.1.is_none()).map(|one| one.2);
+                self.on_end_offset(leader, topic_partition, end, out);
+            }
+            (Purpose::AlterPartition, Response::AlterPartition(response)) => {
+                self.on_alter_partition_response(response, out);
+            }
+            (Purpose::Fetch(_) | Purpose::EndOffset(..) | Purpose::AlterPartition, _) => {
+                unreachable!("invariant: a response has the API of its request")
+            }
+        }
+        true
+    }
+
+    /// Takes in that a request gets no answer. False if it was not sent from here.
+    pub fn on_disconnect(&mut self, correlation: CorrelationId, out: &mut Out) -> bool {
+        let Some(purpose) = self.requests.remove(&correlation) else { return false };
+        match purpose {
+            Purpose::Fetch(leader) => self.on_fetch_failure(leader, correlation, out),
+            Purpose::EndOffset(leader, topic_partition) => {
+                self.on_end_offset(leader, topic_partition, None, out);
+            }
+            Purpose::AlterPartition => self.on_alter_partition_disconnect(out),
+        }
+        true
+    }
+
+    /// A failed request delays every partition of the fetcher.
+    fn on_fetch_failure(&mut self, leader: BrokerId, correlation: CorrelationId, out: &mut Out) {
+        let until = out.now + Span::from_millis(self.config.replica_fetch_backoff_ms);
+        let Some(fetcher) = self.fetchers.get_mut(&leader) else { return };
+        if fetcher.in_flight.as_ref().is_none_or(|(sent, _)| *sent != correlation) {
+            return;
+        }
+        fetcher.in_flight = None;
+        for state in fetcher.partitions.values_mut() {
+            if *state == FetchState::Fetching {
+                *state = FetchState::Delayed(until);
+            }
+        }
+        self.send_fetch(leader, out);
+    }
+
+    fn on_fetch_response(
+        &mut self,
+        leader: BrokerId,
+        correlation: CorrelationId,
+        response: &FetchResponse,
+        out: &mut Out,
+    ) {
+        let Some(fetcher) = self.fetchers.get_mut(&leader) else { return };
+        let Some((sent, offsets)) = fetcher.in_flight.take() else { return };
+        if sent != correlation {
+            fetcher.in_flight = Some((sent, offsets));
+            return;
+        }
+        for (one, (_, fetch_offset)) in response.partitions.iter().zip(&offsets) {
+            self.take_in(leader, one, *fetch_offset, out);
+        }
+        self.send_fetch(leader, out);
+    }
+
+    /// Takes in what a leader sent of one partition, unless the replica has moved on.
+    fn take_in(
+        &mut self,
+        leader: BrokerId,
+        response: &FetchPartitionResponse,
+        fetch_offset: Offset,
+        out: &mut Out,
+    ) {
+        let topic_partition = response.topic_partition;
+        let Some(state) = self
+            .fetchers
+            .get_mut(&leader)
+            .and_then(|fetcher| fetcher.partitions.get_mut(&topic_partition))
+        else {
+            return;
+        };
+        let Some(partition) = self.partitions.get_mut(&topic_partition) else { return };
+        if *state != FetchState::Fetching || partition.log.log_end_offset() != fetch_offset {
+            return;
+        }
+        let delay = Span::from_millis(self.config.replica_fetch_backoff_ms);
+        match response.error_code {
+            ErrorCode::None => {
+                if let Some((epoch, end)) = response.diverging_epoch {
+                    partition.truncate_to_divergence(epoch, end, out);
+                } else if !follow(partition, response, out) {
+                    *state = FetchState::Failed;
+                }
+            }
+            ErrorCode::OffsetOutOfRange => {
+                *state = FetchState::Asking;
+                self.ask_end_offset(leader, topic_partition, out);
+            }
+            ErrorCode::FencedLeaderEpoch => *state = FetchState::Failed,
+            _ => *state = FetchState::Delayed(out.now + delay),
+        }
+    }
+
+    fn ask_end_offset(
+        &mut self,
+        leader: BrokerId,
+        topic_partition: TopicPartition,
+        out: &mut Out,
+    ) {
+        let request =
+            ListOffsetsRequest { partitions: vec![(topic_partition, OffsetQuery::LogEnd)] };
+        let timeout = Span::from_millis(self.config.replica_socket_timeout_ms);
+        let correlation =
+            out.request(NodeId::Broker(leader), Request::ListOffsets(request), timeout);
+        self.requests.insert(correlation, Purpose::EndOffset(leader, topic_partition));
+    }
+
+    /// The leader's log ends before this one: the rest goes (`fetchOffsetAndTruncate`).
+    fn on_end_offset(
+        &mut self,
+        leader: BrokerId,
+        topic_partition: TopicPartition,
+        end: Option<Offset>,
+        out: &mut Out,
+    ) {
+        let Some(state) = self
+            .fetchers
+            .get_mut(&leader)
+            .and_then(|fetcher| fetcher.partitions.get_mut(&topic_partition))
+        else {
+            return;
+        };
+        match (end, self.partitions.get_mut(&topic_partition)) {
+            (Some(end), Some(partition)) => {
+                *state = FetchState::Fetching;
+                partition.truncate_to(end, out);
+            }
+            _ => {
+                let delay = Span::from_millis(self.config.replica_fetch_backoff_ms);
+                *state = FetchState::Delayed(out.now + delay);
+            }
+        }
+        self.send_fetch(leader, out);
+    }
+}
+
+/// Appends a leader's batches and takes over its high watermark. False if they do not fit.
+fn follow(partition: &mut Partition, response: &FetchPartitionResponse, out: &mut Out) -> bool {
+    let topic_partition = partition.topic_partition;
+    let base_offset = partition.log.log_end_offset();
+    for batch in &response.batches {
+        if partition.log.append_as_follower(batch).is_err() {
+            return false;
+        }
+    }
+    let log_end_offset = partition.log.log_end_offset();
+    if base_offset < log_end_offset {
+        out.trace(TraceEvent::Appended {
+            topic_partition,
+            base_offset,
+            log_end_offset,
+            as_leader: false,
+        });
+    }
+    if partition.log.update_high_watermark(response.high_watermark) {
+        out.trace(TraceEvent::HighWatermarkAdvanced {
+            topic_partition,
+            high_watermark: partition.log.high_watermark(),
+            as_leader: false,
+        });
+    }
+    true
+}

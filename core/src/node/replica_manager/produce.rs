@@ -1,0 +1,249 @@
+//! Writing.
+
+use super::ReplicaManager;
+use crate::base::config::Acks;
+use crate::base::ids::{BrokerId, Offset, TopicPartition};
+use crate::base::timer::Timer;
+use crate::kernel::time::Span;
+use crate::node::purgatory::{DelayedPartition, DelayedProduce};
+use crate::replication::partition::Role;
+use crate::trace::event::{TraceEvent, Waiting};
+use crate::trace::out::{Out, ReplyTo};
+use crate::wire::api::{ProducePartitionResponse, ProduceRequest, ProduceResponse, Response};
+use crate::wire::error_code::ErrorCode;
+use crate::wire::record::Batch;
+use std::sync::Arc;
+
+/// Why a batch was not appended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AppendError {
+    /// What the client is told.
+    pub error_code: ErrorCode,
+    /// The leader that this broker knows, when it is another one.
+    pub current_leader: Option<(BrokerId, i32)>,
+}
+
+impl From<ErrorCode> for AppendError {
+    fn from(error_code: ErrorCode) -> Self {
+        Self { error_code, current_leader: None }
+    }
+}
+
+impl ReplicaManager {
+    /// Appends a producer's batches, and answers when their replicas have them.
+    ///
+    /// # Errors sent
+    /// `UNKNOWN_TOPIC_OR_PARTITION` (3), `NOT_LEADER_OR_FOLLOWER` (6), `MESSAGE_TOO_LARGE` (10),
+    /// `NOT_ENOUGH_REPLICAS` (19) before the append, `NOT_ENOUGH_REPLICAS_AFTER_APPEND` (20) and
+    /// `REQUEST_TIMED_OUT` (7) after it.
+    /// # Source
+    /// `ReplicaManager.appendRecords`, `DelayedProduce`.
+    /// # Simplified
+    /// With `acks=0` a failure does not close the connection.
+    pub fn handle_produce(&mut self, reply: ReplyTo, request: &ProduceRequest, out: &mut Out) {
+        let mut partitions = Vec::with_capacity(request.batches.len());
+        for (topic_partition, batch) in &request.batches {
+            let appended = self.append(*topic_partition, batch.clone(), request.acks, out);
+            partitions.push(match appended {
+                Ok(base_offset) => DelayedPartition {
+                    required_offset: Some(base_offset + batch.count()),
+                    response: ProducePartitionResponse {
+                        topic_partition: *topic_partition,
+                        error_code: ErrorCode::None,
+                        base_offset,
+                        current_leader: None,
+                    },
+                },
+                Err(error) => DelayedPartition {
+                    required_offset: None,
+                    response: ProducePartitionResponse {
+                        topic_partition: *topic_partition,
+                        error_code: error.error_code,
+                        base_offset: Offset::UNKNOWN,
+                        current_leader: error.current_leader,
+                    },
+                },
+            });
+        }
+        match request.acks {
+            Acks::None => {}
+            Acks::Leader => respond(reply, partitions, out),
+            Acks::All => self.park_produce(reply, request.timeout_ms, partitions, out),
+        }
+        for (topic_partition, _) in &request.batches {
+            self.complete_delayed(*topic_partition, out);
+        }
+    }
+
+    /// Appends a batch as the leader.
+    ///
+    /// # Errors
+    /// See `handle_produce`; nothing is appended then.
+    pub fn append(
+        &mut self,
+        topic_partition: TopicPartition,
+        mut batch: Batch,
+        acks: Acks,
+        out: &mut Out,
+    ) -> Result<Offset, AppendError> {
+        let Some(topic) = self.image.topics.get(&topic_partition.topic) else {
+            return Err(ErrorCode::UnknownTopicOrPartition.into());
+        };
+        let Some(registration) = self.image.partition(topic_partition) else {
+            return Err(ErrorCode::UnknownTopicOrPartition.into());
+        };
+        let not_leader = AppendError {
+            error_code: ErrorCode::NotLeaderOrFollower,
+            current_leader: registration.leader.map(|id| (id, registration.leader_epoch)),
+        };
+        let max_message_bytes = topic.config.max_message_bytes;
+        let Some(partition) = self.partitions.get_mut(&topic_partition) else {
+            return Err(not_leader);
+        };
+        let Role::Leader(leader) = &partition.role else { return Err(not_leader) };
+        let in_sync = u32::try_from(leader.isr.committed.len()).unwrap_or(u32::MAX);
+        let min_isr = leader.effective_min_isr;
+        if acks == Acks::All && in_sync < min_isr {
+            let isr: Vec<String> = leader.isr.committed.iter().map(ToString::to_string).collect();
+            let name = self.partition_name(topic_partition);
+            out.log(format!(
+                "[ReplicaManager broker={}] Error processing append operation on partition {name} \
+                 NotEnoughReplicasException: The size of the current ISR Set({}) is insufficient \
+                 to satisfy the min.isr requirement of {min_isr} for partition {name}",
+                self.id,
+                isr.join(", "),
+            ));
+            return Err(ErrorCode::NotEnoughReplicas.into());
+        }
+        if max_message_bytes < i64::from(batch.size_bytes) {
+            return Err(ErrorCode::MessageTooLarge.into());
+        }
+        batch.appended_at = out.now;
+        let base_offset = partition.log.append_as_leader(batch, partition.leader_epoch);
+        out.trace(TraceEvent::Appended {
+            topic_partition,
+            base_offset,
+            log_end_offset: partition.log.log_end_offset(),
+            as_leader: true,
+        });
+        self.increment_high_watermark(topic_partition, out);
+        Ok(base_offset)
+    }
+
+    fn park_produce(
+        &mut self,
+        reply: ReplyTo,
+        timeout_ms: i64,
+        partitions: Vec<DelayedPartition>,
+        out: &mut Out,
+    ) {
+        let id = self.next_delayed_id;
+        self.next_delayed_id += 1;
+        let deadline = out.now + Span::from_millis(timeout_ms);
+        let mut delayed = DelayedProduce { reply, since: out.now, deadline, partitions };
+        if self.settle_produce(&mut delayed, false) {
+            respond(reply, delayed.partitions, out);
+            return;
+        }
+        out.trace(TraceEvent::RequestParked {
+            from: reply.node,
+            correlation: reply.correlation,
+            waiting: Waiting::Produce,
+            deadline: Some(deadline),
+            group_id: None,
+            partitions: waiting_partitions(&delayed),
+        });
+        out.arm_at(Timer::ProduceExpiry(id), deadline);
+        self.delayed_produces.park(id, delayed);
+    }
+
+    /// Settles what can be settled of a produce request. True when all of it is.
+    fn settle_produce(&self, delayed: &mut DelayedProduce, expired: bool) -> bool {
+        let mut is_settled = true;
+        for one in &mut delayed.partitions {
+            let Some(required) = one.required_offset else { continue };
+            let topic_partition = one.response.topic_partition;
+            let partition = self.partitions.get(&topic_partition);
+            let answer = match partition.and_then(|part| part.leader().map(|lead| (part, lead))) {
+                None => Some(ErrorCode::NotLeaderOrFollower),
+                Some((part, leader)) if required <= part.log.high_watermark() => {
+                    let enough = leader.effective_min_isr <= leader.isr.maximal_count();
+                    Some(if enough { ErrorCode::None } else { ErrorCode::NotEnoughReplicasAfterAppend })
+                }
+                Some(_) if expired => Some(ErrorCode::RequestTimedOut),
+                Some(_) => None,
+            };
+            match answer {
+                Some(error_code) => {
+                    one.required_offset = None;
+                    one.response.error_code = error_code;
+                    if !error_code.is_none() {
+                        one.response.base_offset = Offset::UNKNOWN;
+                        one.response.current_leader = self.other_leader(topic_partition);
+                    }
+                }
+                None => is_settled = false,
+            }
+        }
+        is_settled
+    }
+
+    fn other_leader(&self, topic_partition: TopicPartition) -> Option<(BrokerId, i32)> {
+        let registration = self.image.partition(topic_partition)?;
+        let leader = registration.leader.filter(|leader| *leader != self.id)?;
+        Some((leader, registration.leader_epoch))
+    }
+
+    /// Answers the produce requests that need not wait for this partition any longer.
+    pub(super) fn complete_produces(&mut self, topic_partition: TopicPartition, out: &mut Out) {
+        let ids = self.delayed_produces.ids(|delayed| {
+            delayed
+                .partitions
+                .iter()
+                .any(|one| one.response.topic_partition == topic_partition)
+        });
+        for id in ids {
+            self.try_complete_produce(id, false, out);
+        }
+    }
+
+    /// Answers a produce request whose time is up.
+    ///
+    /// # Errors sent
+    /// `REQUEST_TIMED_OUT` (7) for what is not replicated; the records stay in the log.
+    /// # Source
+    /// `DelayedProduce.onExpiration`.
+    pub(super) fn on_produce_expiry(&mut self, id: u64, out: &mut Out) {
+        self.try_complete_produce(id, true, out);
+    }
+
+    fn try_complete_produce(&mut self, id: u64, expired: bool, out: &mut Out) {
+        let Some(mut delayed) = self.delayed_produces.take(id) else { return };
+        if !self.settle_produce(&mut delayed, expired) {
+            self.delayed_produces.park(id, delayed);
+            return;
+        }
+        out.cancel(Timer::ProduceExpiry(id));
+        out.trace(TraceEvent::RequestReleased {
+            from: delayed.reply.node,
+            correlation: delayed.reply.correlation,
+            waiting: Waiting::Produce,
+            timed_out: expired,
+        });
+        respond(delayed.reply, delayed.partitions, out);
+    }
+}
+
+fn respond(reply: ReplyTo, partitions: Vec<DelayedPartition>, out: &mut Out) {
+    let partitions = partitions.into_iter().map(|one| one.response).collect();
+    out.respond(reply, Response::Produce(ProduceResponse { partitions }));
+}
+
+fn waiting_partitions(delayed: &DelayedProduce) -> Arc<[TopicPartition]> {
+    delayed
+        .partitions
+        .iter()
+        .filter(|one| one.required_offset.is_some())
+        .map(|one| one.response.topic_partition)
+        .collect()
+}
