@@ -156,18 +156,21 @@ impl Controller {
         // Another process must not inherit a place in an ISR: its log may have lost its tail.
         self.leave_partitions(id, out);
         let broker_epoch = self.image.next_offset;
-        self.append(
-            MetadataRecord::RegisterBroker {
-                broker_id: id,
-                broker_epoch,
-                incarnation_id: request.incarnation_id,
-                rack: request.rack.clone(),
-            },
-        );
+        self.append(MetadataRecord::RegisterBroker {
+            broker_id: id,
+            broker_epoch,
+            incarnation_id: request.incarnation_id,
+            rack: request.rack.clone(),
+        });
         self.registry.register(id, out.now);
-        out.trace(TraceEvent::BrokerRegistered { broker: id, broker_epoch });
-        let response =
-            BrokerRegistrationResponse { error_code: ErrorCode::None, broker_epoch };
+        out.trace(TraceEvent::BrokerRegistered {
+            broker: id,
+            broker_epoch,
+        });
+        let response = BrokerRegistrationResponse {
+            error_code: ErrorCode::None,
+            broker_epoch,
+        };
         out.respond(reply, Response::BrokerRegistration(response));
         self.wake_fetches(out);
     }
@@ -229,14 +232,12 @@ impl Controller {
              granted because it has caught up with the offset of its register broker record \
              {broker_epoch}."
         ));
-        self.append(
-            MetadataRecord::BrokerRegistrationChange {
-                broker_id: id,
-                broker_epoch,
-                fenced: false,
-                in_controlled_shutdown: false,
-            },
-        );
+        self.append(MetadataRecord::BrokerRegistrationChange {
+            broker_id: id,
+            broker_epoch,
+            fenced: false,
+            in_controlled_shutdown: false,
+        });
         out.trace(TraceEvent::BrokerUnfenced { broker: id });
         // Unfencing anyone re-runs the election of every partition without a leader.
         let leaderless: Vec<TopicPartition> = self
@@ -248,7 +249,11 @@ impl Controller {
         for topic_partition in leaderless {
             self.change_partition(topic_partition, None, out);
         }
-        if self.first_brokers.iter().all(|broker| self.image.is_active(*broker)) {
+        if self
+            .first_brokers
+            .iter()
+            .all(|broker| self.image.is_active(*broker))
+        {
             for topic in std::mem::take(&mut self.first_topics) {
                 let created = self.create_topic(&topic, out);
                 if let Err((error_code, text)) = created {
@@ -263,20 +268,25 @@ impl Controller {
     }
 
     fn fence(&mut self, id: BrokerId, out: &mut Out) {
-        let Some(broker_epoch) = self.image.brokers.get(&id).map(|broker| broker.broker_epoch)
+        let Some(broker_epoch) = self
+            .image
+            .brokers
+            .get(&id)
+            .map(|broker| broker.broker_epoch)
         else {
             return;
         };
         let last_contact_at = self.registry.last_contact_at(id);
-        out.trace(TraceEvent::BrokerFenced { broker: id, last_contact_at });
-        self.append(
-            MetadataRecord::BrokerRegistrationChange {
-                broker_id: id,
-                broker_epoch,
-                fenced: true,
-                in_controlled_shutdown: false,
-            },
-        );
+        out.trace(TraceEvent::BrokerFenced {
+            broker: id,
+            last_contact_at,
+        });
+        self.append(MetadataRecord::BrokerRegistrationChange {
+            broker_id: id,
+            broker_epoch,
+            fenced: true,
+            in_controlled_shutdown: false,
+        });
         self.registry.remove(id);
         self.leave_partitions(id, out);
     }
@@ -288,7 +298,14 @@ impl Controller {
             .partitions()
             .filter(|(_, part)| part.isr.contains(&id) || part.leader == Some(id))
             .map(|(topic_partition, part)| {
-                (topic_partition, part.isr.iter().copied().filter(|other| *other != id).collect())
+                (
+                    topic_partition,
+                    part.isr
+                        .iter()
+                        .copied()
+                        .filter(|other| *other != id)
+                        .collect(),
+                )
             })
             .collect();
         for (topic_partition, target_isr) in affected {
@@ -340,10 +357,15 @@ impl Controller {
         request: &AlterPartitionRequest,
         out: &mut Out,
     ) {
-        let registered =
-            self.image.brokers.get(&request.broker_id).map(|broker| broker.broker_epoch);
-        let mut response =
-            AlterPartitionResponse { error_code: ErrorCode::None, partitions: Vec::new() };
+        let registered = self
+            .image
+            .brokers
+            .get(&request.broker_id)
+            .map(|broker| broker.broker_epoch);
+        let mut response = AlterPartitionResponse {
+            error_code: ErrorCode::None,
+            partitions: Vec::new(),
+        };
         if registered == Some(request.broker_epoch) {
             for item in &request.partitions {
                 let result = self.alter_one(request.broker_id, item, out);
@@ -371,7 +393,11 @@ impl Controller {
         let new_leader = error_code.is_none() && now.is_some_and(|p| p.leader != Some(sender));
         AlterPartitionResult {
             topic_partition: item.topic_partition,
-            error_code: if new_leader { ErrorCode::NewLeaderElected } else { error_code },
+            error_code: if new_leader {
+                ErrorCode::NewLeaderElected
+            } else {
+                error_code
+            },
             leader: now.and_then(|partition| partition.leader),
             leader_epoch: now.map_or(-1, |partition| partition.leader_epoch),
             isr: now.map_or_else(Vec::new, |partition| partition.isr.clone()),
@@ -384,7 +410,9 @@ impl Controller {
             return ErrorCode::UnknownTopicOrPartition;
         };
         let ids = || item.new_isr.iter().map(|(id, _)| *id);
-        let is_duplicate = ids().enumerate().any(|(at, id)| ids().take(at).any(|b| b == id));
+        let is_duplicate = ids()
+            .enumerate()
+            .any(|(at, id)| ids().take(at).any(|b| b == id));
         if partition.leader_epoch < item.leader_epoch
             || partition.partition_epoch < item.partition_epoch
         {
@@ -400,7 +428,11 @@ impl Controller {
             || !ids().any(|id| id == sender)
         {
             ErrorCode::InvalidRequest
-        } else if item.new_isr.iter().any(|(id, epoch)| !self.is_eligible(*id, *epoch)) {
+        } else if item
+            .new_isr
+            .iter()
+            .any(|(id, epoch)| !self.is_eligible(*id, *epoch))
+        {
             ErrorCode::IneligibleReplica
         } else {
             ErrorCode::None
@@ -424,7 +456,9 @@ impl Controller {
         target_isr: Option<Vec<BrokerId>>,
         out: &mut Out,
     ) {
-        let Some(before) = self.image.partition(topic_partition).cloned() else { return };
+        let Some(before) = self.image.partition(topic_partition).cloned() else {
+            return;
+        };
         let unclean_allowed = self
             .image
             .topics
@@ -432,7 +466,11 @@ impl Controller {
             .is_some_and(|topic| topic.config.unclean_leader_election_enable);
         let mut target = target_isr.unwrap_or_else(|| before.isr.clone());
         target.sort_unstable();
-        let election = if unclean_allowed { Election::Unclean } else { Election::Online };
+        let election = if unclean_allowed {
+            Election::Unclean
+        } else {
+            Election::Online
+        };
         let choice = elect(election, &before, &target, |id| self.image.is_active(id));
         let mut after = before.clone();
         after.leader = choice.leader;
@@ -451,7 +489,10 @@ impl Controller {
         after.partition_epoch += 1;
         trace_partition_change(topic_partition, &before, &after, choice.unclean, out);
         let registration = Arc::new(after);
-        self.append(MetadataRecord::Partition { topic_partition, registration });
+        self.append(MetadataRecord::Partition {
+            topic_partition,
+            registration,
+        });
     }
 
     /// Creates a topic.
@@ -471,7 +512,10 @@ impl Controller {
             Ok(()) => (ErrorCode::None, None),
             Err((error_code, text)) => (error_code, Some(Arc::from(text))),
         };
-        let response = CreateTopicsResponse { error_code, error_message };
+        let response = CreateTopicsResponse {
+            error_code,
+            error_message,
+        };
         out.respond(reply, Response::CreateTopics(response));
         self.wake_fetches(out);
     }
@@ -495,16 +539,17 @@ impl Controller {
             name: request.name.clone(),
             partitions: request.partition_count,
         });
-        self.append(
-            MetadataRecord::Topic {
-                topic_id: request.topic_id,
-                name: request.name.clone(),
-                config: request.config.clone(),
-            },
-        );
+        self.append(MetadataRecord::Topic {
+            topic_id: request.topic_id,
+            name: request.name.clone(),
+            config: request.config.clone(),
+        });
         for (partition, replicas) in (0_u32..).zip(assignments) {
-            let mut isr: Vec<BrokerId> =
-                replicas.iter().copied().filter(|id| self.image.is_active(*id)).collect();
+            let mut isr: Vec<BrokerId> = replicas
+                .iter()
+                .copied()
+                .filter(|id| self.image.is_active(*id))
+                .collect();
             let leader = isr.first().copied();
             isr.sort_unstable();
             let registration = PartitionRegistration {
@@ -524,7 +569,10 @@ impl Controller {
                 unclean: false,
             });
             let registration = Arc::new(registration);
-            self.append(MetadataRecord::Partition { topic_partition, registration });
+            self.append(MetadataRecord::Partition {
+                topic_partition,
+                registration,
+            });
         }
         Ok(())
     }
@@ -544,7 +592,8 @@ impl Controller {
                 .map(|_| placer.place(factor, &mut self.placement))
                 .collect::<Result<_, PlacementError>>()
                 .map_err(|error| {
-                    let text = format!("Unable to replicate the partition {factor} time(s): {error}");
+                    let text =
+                        format!("Unable to replicate the partition {factor} time(s): {error}");
                     (ErrorCode::InvalidReplicationFactor, text)
                 });
         }
@@ -553,7 +602,10 @@ impl Controller {
                 let text = "The manual partition assignment includes an empty replica list.";
                 return Err((ErrorCode::InvalidReplicaAssignment, text.to_owned()));
             }
-            if let Some(id) = replicas.iter().find(|id| !self.image.brokers.contains_key(id)) {
+            if let Some(id) = replicas
+                .iter()
+                .find(|id| !self.image.brokers.contains_key(id))
+            {
                 let text = format!(
                     "The manual partition assignment includes broker {id}, but no such broker is \
                      registered."
@@ -587,7 +639,8 @@ impl Controller {
             self.answer_fetch(reply, request.fetch_offset, out);
             return;
         }
-        self.parked_fetches.insert(request.broker_id, (reply, request.fetch_offset));
+        self.parked_fetches
+            .insert(request.broker_id, (reply, request.fetch_offset));
         let timer = Timer::MetadataFetchExpiry(request.broker_id);
         out.arm(timer, Span::from_millis(request.max_wait_ms));
     }
@@ -648,9 +701,17 @@ fn trace_partition_change(
     let isr: Arc<[BrokerId]> = Arc::from(after.isr.as_slice());
     let previous_isr: Arc<[BrokerId]> = Arc::from(before.isr.as_slice());
     if after.isr.len() < before.isr.len() {
-        out.trace(TraceEvent::IsrShrunk { topic_partition, previous_isr, isr: isr.clone() });
+        out.trace(TraceEvent::IsrShrunk {
+            topic_partition,
+            previous_isr,
+            isr: isr.clone(),
+        });
     } else if before.isr.len() < after.isr.len() {
-        out.trace(TraceEvent::IsrExpanded { topic_partition, previous_isr, isr: isr.clone() });
+        out.trace(TraceEvent::IsrExpanded {
+            topic_partition,
+            previous_isr,
+            isr: isr.clone(),
+        });
     }
     if after.leader_epoch != before.leader_epoch {
         out.trace(TraceEvent::LeaderElected {

@@ -53,11 +53,21 @@ pub enum SettingError {
 impl fmt::Display for SettingError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unknown { name, nearest: Some(nearest) } => {
+            Self::Unknown {
+                name,
+                nearest: Some(nearest),
+            } => {
                 write!(formatter, "unknown setting {name}; did you mean {nearest}?")
             }
-            Self::Unknown { name, nearest: None } => write!(formatter, "unknown setting {name}"),
-            Self::Invalid { name, value, expected } => {
+            Self::Unknown {
+                name,
+                nearest: None,
+            } => write!(formatter, "unknown setting {name}"),
+            Self::Invalid {
+                name,
+                value,
+                expected,
+            } => {
                 write!(formatter, "{name} = {value}: expected {expected}")
             }
         }
@@ -81,7 +91,9 @@ pub trait SettingValue: Sized {
 
 impl SettingValue for i64 {
     fn parse(text: &str) -> Result<Self, String> {
-        text.trim().parse().map_err(|_not_a_number| String::from("a whole number"))
+        text.trim()
+            .parse()
+            .map_err(|_not_a_number| String::from("a whole number"))
     }
     fn render(&self) -> String {
         self.to_string()
@@ -107,7 +119,11 @@ impl SettingValue for bool {
 impl SettingValue for Option<Arc<str>> {
     fn parse(text: &str) -> Result<Self, String> {
         let text = text.trim();
-        Ok(if text.is_empty() || text == "null" { None } else { Some(Arc::from(text)) })
+        Ok(if text.is_empty() || text == "null" {
+            None
+        } else {
+            Some(Arc::from(text))
+        })
     }
     fn render(&self) -> String {
         self.as_deref().unwrap_or("null").to_owned()
@@ -241,7 +257,9 @@ mod tests {
             }),
             "the nearest name is named"
         );
-        let error = ConsumerConfig::default().set("max.poll.records", "0").expect_err("too small");
+        let error = ConsumerConfig::default()
+            .set("max.poll.records", "0")
+            .expect_err("too small");
         assert_eq!(
             error.to_string(),
             "max.poll.records = 0: expected a number from 1 to 2147483647",

@@ -31,9 +31,19 @@ mod tests {
 
     #[test]
     fn it_doubles_up_to_its_bound_within_a_fifth() {
-        let backoff = Backoff { first_ms: 100, max_ms: 1_000 };
+        let backoff = Backoff {
+            first_ms: 100,
+            max_ms: 1_000,
+        };
         let mut stream = Stream::new(1, "backoff");
-        for (failures, millis) in [(1, 100), (2, 200), (3, 400), (4, 800), (5, 1_000), (90, 1_000)] {
+        for (failures, millis) in [
+            (1, 100),
+            (2, 200),
+            (3, 400),
+            (4, 800),
+            (5, 1_000),
+            (90, 1_000),
+        ] {
             for _ in 0..50 {
                 let wait = backoff.after(failures, &mut stream).0;
                 let range = millis * 800..=millis * 1_200;

@@ -141,8 +141,14 @@ struct Membership {
 enum Purpose {
     FindCoordinator,
     Join,
-    Sync { generation_id: i32, member_id: MemberId },
-    Heartbeat { generation_id: i32, member_id: MemberId },
+    Sync {
+        generation_id: i32,
+        member_id: MemberId,
+    },
+    Heartbeat {
+        generation_id: i32,
+        member_id: MemberId,
+    },
     Leave,
     Commit(commit::CommitCall),
     OffsetFetch(Vec<TopicPartition>),
@@ -161,7 +167,10 @@ impl Consumer {
                 first_ms: config.retry_backoff_ms,
                 max_ms: config.retry_backoff_max_ms,
             },
-            reconnect: Backoff { first_ms: config.reconnect_backoff_ms, max_ms: 1_000 },
+            reconnect: Backoff {
+                first_ms: config.reconnect_backoff_ms,
+                max_ms: 1_000,
+            },
             request_timeout: Span::from_millis(config.request_timeout_ms),
             timer: Timer::MetadataRefresh,
         };
@@ -348,14 +357,18 @@ impl Consumer {
         out: &mut Out,
     ) -> bool {
         if let Response::Metadata(response) = response
-            && self.metadata.on_response(correlation, response, &mut self.stream, out)
+            && self
+                .metadata
+                .on_response(correlation, response, &mut self.stream, out)
         {
             self.metadata.on_connection_works(from);
             self.resume_assignment(out);
             self.poll(out);
             return true;
         }
-        let Some(purpose) = self.requests.remove(&correlation) else { return false };
+        let Some(purpose) = self.requests.remove(&correlation) else {
+            return false;
+        };
         self.metadata.on_connection_works(from);
         match (purpose, response) {
             (Purpose::FindCoordinator, Response::FindCoordinator(response)) => {
@@ -364,10 +377,22 @@ impl Consumer {
             (Purpose::Join, Response::JoinGroup(response)) => {
                 self.on_join_response(response, out);
             }
-            (Purpose::Sync { generation_id, member_id }, Response::SyncGroup(response)) => {
+            (
+                Purpose::Sync {
+                    generation_id,
+                    member_id,
+                },
+                Response::SyncGroup(response),
+            ) => {
                 self.on_sync_response(generation_id, &member_id, response, out);
             }
-            (Purpose::Heartbeat { generation_id, member_id }, Response::Heartbeat(response)) => {
+            (
+                Purpose::Heartbeat {
+                    generation_id,
+                    member_id,
+                },
+                Response::Heartbeat(response),
+            ) => {
                 self.on_heartbeat_response(generation_id, &member_id, response.error_code, out);
             }
             (Purpose::Leave, Response::LeaveGroup(_)) => self.on_left(out),
@@ -399,13 +424,16 @@ impl Consumer {
         reason: Disconnect,
         out: &mut Out,
     ) -> bool {
-        let was_metadata = self.metadata.on_disconnect(correlation, &mut self.stream, out);
+        let was_metadata = self
+            .metadata
+            .on_disconnect(correlation, &mut self.stream, out);
         let purpose = self.requests.remove(&correlation);
         if !was_metadata && purpose.is_none() {
             return false;
         }
         if reason != Disconnect::RequestTimedOut {
-            self.metadata.on_connection_failed(peer, &mut self.stream, out.now);
+            self.metadata
+                .on_connection_failed(peer, &mut self.stream, out.now);
         }
         if self.coordinator == Some(peer) {
             self.coordinator_unknown(out);
@@ -442,7 +470,9 @@ impl Consumer {
 
     /// The application meets an exception that it does not survive; the process ends.
     fn fail(&mut self, exception: &Arc<str>, out: &mut Out) {
-        out.trace(TraceEvent::FatalError { exception: exception.clone() });
+        out.trace(TraceEvent::FatalError {
+            exception: exception.clone(),
+        });
         self.app = App::Failed(exception.clone());
         out.exit(Exit::Crash(exception.clone()));
     }
@@ -450,7 +480,9 @@ impl Consumer {
     fn client_log(&self, text: &str, out: &mut Out) {
         let client_id = &self.settings.client_id;
         let group = self.config().group_id.as_deref().unwrap_or("null");
-        out.log(format!("[Consumer clientId={client_id}, groupId={group}] {text}"));
+        out.log(format!(
+            "[Consumer clientId={client_id}, groupId={group}] {text}"
+        ));
     }
 
     /// Settings that decide how long a failed request waits.
@@ -467,7 +499,10 @@ impl Consumer {
 
     /// Records fetched and not returned by `poll`.
     pub fn records_buffered(&self) -> u32 {
-        self.partitions.values().map(OwnedPartition::buffered_count).sum()
+        self.partitions
+            .values()
+            .map(OwnedPartition::buffered_count)
+            .sum()
     }
 
     /// The names of partitions as a log line lists them.
@@ -476,7 +511,11 @@ impl Consumer {
             .iter()
             .map(|id| {
                 let topic = self.metadata.topics().get(&id.topic);
-                format!("{}-{}", topic.map_or("?", |topic| &topic.name), id.partition)
+                format!(
+                    "{}-{}",
+                    topic.map_or("?", |topic| &topic.name),
+                    id.partition
+                )
             })
             .collect();
         names.join(", ")

@@ -93,14 +93,23 @@ impl ClientMetadata {
 
     /// The topic called `name`.
     pub fn topic_by_name(&self, name: &str) -> Option<(TopicId, &KnownTopic)> {
-        self.topics.iter().find(|(_, topic)| &*topic.name == name).map(|(id, topic)| (*id, topic))
+        self.topics
+            .iter()
+            .find(|(_, topic)| &*topic.name == name)
+            .map(|(id, topic)| (*id, topic))
     }
 
     /// A partition's leader and its epoch.
     pub fn leader(&self, topic_partition: TopicPartition) -> Option<(BrokerId, i32)> {
         let index = usize::try_from(topic_partition.partition).ok()?;
-        let partition = self.topics.get(&topic_partition.topic)?.partitions.get(index)?;
-        partition.leader.map(|leader| (leader, partition.leader_epoch))
+        let partition = self
+            .topics
+            .get(&topic_partition.topic)?
+            .partitions
+            .get(index)?;
+        partition
+            .leader
+            .map(|leader| (leader, partition.leader_epoch))
     }
 
     /// Takes in a leader that an error named (KIP-951). True if it was news.
@@ -110,14 +119,19 @@ impl ClientMetadata {
         leader: BrokerId,
         leader_epoch: i32,
     ) -> bool {
-        let Ok(index) = usize::try_from(topic_partition.partition) else { return false };
+        let Ok(index) = usize::try_from(topic_partition.partition) else {
+            return false;
+        };
         let partition = self
             .topics
             .get_mut(&topic_partition.topic)
             .and_then(|topic| topic.partitions.get_mut(index));
         match partition {
             Some(partition) if partition.leader_epoch < leader_epoch => {
-                *partition = MetadataPartition { leader: Some(leader), leader_epoch };
+                *partition = MetadataPartition {
+                    leader: Some(leader),
+                    leader_epoch,
+                };
                 true
             }
             Some(_) | None => false,
@@ -133,7 +147,9 @@ impl ClientMetadata {
 
     /// Whether every topic asked for is known.
     pub fn knows_all_wanted(&self) -> bool {
-        self.wanted.iter().all(|name| self.topic_by_name(name).is_some())
+        self.wanted
+            .iter()
+            .all(|name| self.topic_by_name(name).is_some())
     }
 
     /// Asks for news, as soon as the back-off allows.
@@ -158,7 +174,9 @@ impl ClientMetadata {
         }
         match self.pick_broker(out.now) {
             Ok(broker) => {
-                let request = MetadataRequest { topics: self.wanted.iter().cloned().collect() };
+                let request = MetadataRequest {
+                    topics: self.wanted.iter().cloned().collect(),
+                };
                 let to = NodeId::Broker(broker);
                 let timeout = self.config.request_timeout;
                 self.in_flight = Some(out.request(to, Request::Metadata(request), timeout));
@@ -192,17 +210,25 @@ impl ClientMetadata {
 
     /// Whether a broker may be tried.
     pub fn is_reachable(&self, broker: BrokerId, now: SimTime) -> bool {
-        self.unreachable.get(&broker).is_none_or(|(until, _)| *until <= now)
+        self.unreachable
+            .get(&broker)
+            .is_none_or(|(until, _)| *until <= now)
     }
 
     /// When a broker may be tried again.
     pub fn reachable_at(&self, broker: BrokerId) -> SimTime {
-        self.unreachable.get(&broker).map_or(SimTime::ZERO, |(until, _)| *until)
+        self.unreachable
+            .get(&broker)
+            .map_or(SimTime::ZERO, |(until, _)| *until)
     }
 
     /// A connection to `broker` failed.
     pub fn on_connection_failed(&mut self, broker: BrokerId, stream: &mut Stream, now: SimTime) {
-        let failures = self.unreachable.get(&broker).map_or(0, |(_, failures)| *failures) + 1;
+        let failures = self
+            .unreachable
+            .get(&broker)
+            .map_or(0, |(_, failures)| *failures)
+            + 1;
         let until = now + self.config.reconnect.after(failures, stream);
         self.unreachable.insert(broker, (until, failures));
     }

@@ -73,7 +73,10 @@ impl Producer {
             bootstrap,
             max_age: Span::from_millis(config.metadata_max_age_ms),
             backoff: backoff(&config),
-            reconnect: Backoff { first_ms: config.reconnect_backoff_ms, max_ms: 1_000 },
+            reconnect: Backoff {
+                first_ms: config.reconnect_backoff_ms,
+                max_ms: 1_000,
+            },
             request_timeout: Span::from_millis(config.request_timeout_ms),
             timer: Timer::ProducerMetadata,
         };
@@ -132,7 +135,10 @@ impl Producer {
         if self.metadata.want(&to_send.topic) {
             self.metadata.request_update(out);
         }
-        self.blocked.push_back(Blocked { to_send, since: out.now });
+        self.blocked.push_back(Blocked {
+            to_send,
+            since: out.now,
+        });
         self.pump(out);
     }
 
@@ -156,11 +162,16 @@ impl Producer {
         out: &mut Out,
     ) -> bool {
         if let Response::Metadata(response) = response {
-            if !self.metadata.on_response(correlation, response, &mut self.stream, out) {
+            if !self
+                .metadata
+                .on_response(correlation, response, &mut self.stream, out)
+            {
                 return false;
             }
         } else if let Response::Produce(response) = response {
-            let Some(request) = self.in_flight.remove(&correlation) else { return false };
+            let Some(request) = self.in_flight.remove(&correlation) else {
+                return false;
+            };
             self.complete(request, &response.partitions, out);
         } else {
             return false;
@@ -178,13 +189,16 @@ impl Producer {
         reason: Disconnect,
         out: &mut Out,
     ) -> bool {
-        let was_metadata = self.metadata.on_disconnect(correlation, &mut self.stream, out);
+        let was_metadata = self
+            .metadata
+            .on_disconnect(correlation, &mut self.stream, out);
         let request = self.in_flight.remove(&correlation);
         if !was_metadata && request.is_none() {
             return false;
         }
         if reason != Disconnect::RequestTimedOut {
-            self.metadata.on_connection_failed(peer, &mut self.stream, out.now);
+            self.metadata
+                .on_connection_failed(peer, &mut self.stream, out.now);
         }
         if let Some(request) = request {
             for (topic_partition, batch) in request.batches.into_iter().rev() {
@@ -223,19 +237,26 @@ impl Producer {
                     // An explicit partition that does not exist (yet) waits for metadata.
                     (Some(_), _) => break,
                     (None, None) => {
-                        self.sticky.partition(topic_id, &self.metadata, &mut self.stream)
+                        self.sticky
+                            .partition(topic_id, &self.metadata, &mut self.stream)
                     }
                 };
                 let topic_partition = TopicPartition::new(topic_id, partition);
                 if self.accumulator.has_room(topic_partition, size) {
-                    let Some(blocked) = self.blocked.pop_front() else { break };
+                    let Some(blocked) = self.blocked.pop_front() else {
+                        break;
+                    };
                     let record = blocked.to_send.record;
                     let record_id = record.record_id;
                     if blocked.to_send.partition.is_none() && record.key.is_none() {
                         self.sticky.on_append(topic_id, size);
                     }
-                    self.accumulator.append(topic_partition, record, blocked.since);
-                    out.trace(TraceEvent::RecordQueued { topic_partition, record_id });
+                    self.accumulator
+                        .append(topic_partition, record, blocked.since);
+                    out.trace(TraceEvent::RecordQueued {
+                        topic_partition,
+                        record_id,
+                    });
                     continue;
                 }
             }
@@ -275,7 +296,10 @@ impl Producer {
             match self.metadata.leader(topic_partition) {
                 None => is_leader_missing = true,
                 Some((leader, _)) => {
-                    if self.accumulator.is_ready(topic_partition, is_exhausted, out.now) {
+                    if self
+                        .accumulator
+                        .is_ready(topic_partition, is_exhausted, out.now)
+                    {
                         ready.insert(leader);
                     }
                     by_leader.entry(leader).or_default().push(topic_partition);
@@ -295,7 +319,11 @@ impl Producer {
     }
 
     fn may_send_to(&self, broker: BrokerId, now: SimTime) -> bool {
-        let in_flight = self.in_flight.values().filter(|one| one.broker == broker).count();
+        let in_flight = self
+            .in_flight
+            .values()
+            .filter(|one| one.broker == broker)
+            .count();
         let limit = self.config.max_in_flight_requests_per_connection;
         i64::try_from(in_flight).unwrap_or(i64::MAX) < limit
             && self.metadata.is_reachable(broker, now)
@@ -327,7 +355,10 @@ impl Producer {
         let request = ProduceRequest {
             acks: self.config.acks,
             timeout_ms: self.config.request_timeout_ms,
-            batches: batches.iter().map(|(id, batch)| (*id, batch.to_wire())).collect(),
+            batches: batches
+                .iter()
+                .map(|(id, batch)| (*id, batch.to_wire()))
+                .collect(),
         };
         let to = NodeId::Broker(broker);
         let body = Request::Produce(request);
@@ -340,7 +371,8 @@ impl Producer {
         }
         let timeout = Span::from_millis(self.config.request_timeout_ms);
         let correlation = out.request(to, body, timeout);
-        self.in_flight.insert(correlation, InFlight { broker, batches });
+        self.in_flight
+            .insert(correlation, InFlight { broker, batches });
     }
 
     fn is_in_flight(&self, topic_partition: TopicPartition) -> bool {
@@ -367,15 +399,12 @@ impl Producer {
         }
     }
 
-    fn complete(
-        &mut self,
-        request: InFlight,
-        answers: &[ProducePartitionResponse],
-        out: &mut Out,
-    ) {
+    fn complete(&mut self, request: InFlight, answers: &[ProducePartitionResponse], out: &mut Out) {
         // Later batches go back first, so that the queue keeps its order.
         for (topic_partition, batch) in request.batches.into_iter().rev() {
-            let answer = answers.iter().find(|one| one.topic_partition == topic_partition);
+            let answer = answers
+                .iter()
+                .find(|one| one.topic_partition == topic_partition);
             let Some(answer) = answer else { continue };
             if answer.error_code.is_none() {
                 self.acknowledge(topic_partition, &batch, answer.base_offset, out);
@@ -383,7 +412,9 @@ impl Producer {
             }
             let mut batch = batch;
             if let Some((leader, leader_epoch)) = answer.current_leader
-                && self.metadata.update_leader(topic_partition, leader, leader_epoch)
+                && self
+                    .metadata
+                    .update_leader(topic_partition, leader, leader_epoch)
             {
                 batch.skip_backoff();
             }
@@ -411,7 +442,11 @@ impl Producer {
         }
         let backoff = backoff(&self.config);
         let attempts = batch.schedule_retry(backoff, &mut self.stream, out.now);
-        out.trace(TraceEvent::BatchRetried { topic_partition, error_code, attempts });
+        out.trace(TraceEvent::BatchRetried {
+            topic_partition,
+            error_code,
+            attempts,
+        });
         self.accumulator.put_back(topic_partition, batch);
     }
 
@@ -450,7 +485,10 @@ impl Producer {
 }
 
 const fn backoff(config: &ProducerConfig) -> Backoff {
-    Backoff { first_ms: config.retry_backoff_ms, max_ms: config.retry_backoff_max_ms }
+    Backoff {
+        first_ms: config.retry_backoff_ms,
+        max_ms: config.retry_backoff_max_ms,
+    }
 }
 
 /// Errors that say that the metadata are stale (`InvalidMetadataException`).

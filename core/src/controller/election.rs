@@ -33,9 +33,16 @@ pub fn elect(
     target_isr: &[BrokerId],
     is_acceptable: impl Fn(BrokerId) -> bool,
 ) -> Choice {
-    let clean = |leader| Choice { leader, unclean: false };
+    let clean = |leader| Choice {
+        leader,
+        unclean: false,
+    };
     // When the last ISR member goes, it stays listed; only it may lead without loss.
-    let in_sync = if target_isr.is_empty() { partition.isr.as_slice() } else { target_isr };
+    let in_sync = if target_isr.is_empty() {
+        partition.isr.as_slice()
+    } else {
+        target_isr
+    };
     let is_valid = |id: &BrokerId| {
         is_acceptable(*id)
             && in_sync.contains(id)
@@ -54,8 +61,15 @@ pub fn elect(
         return clean(Some(leader));
     }
     if election == Election::Unclean {
-        let leader = partition.replicas.iter().copied().find(|id| is_acceptable(*id));
-        return Choice { leader, unclean: leader.is_some() };
+        let leader = partition
+            .replicas
+            .iter()
+            .copied()
+            .find(|id| is_acceptable(*id));
+        return Choice {
+            leader,
+            unclean: leader.is_some(),
+        };
     }
     clean(None)
 }
@@ -98,18 +112,36 @@ mod tests {
         let only_one = |id: BrokerId| id == BrokerId(1);
         let full = ids(&[2, 1, 3]);
         let rows = [
-            ("G1", Election::Preferred, full.clone(), choice(Some(2), false)),
+            (
+                "G1",
+                Election::Preferred,
+                full.clone(),
+                choice(Some(2), false),
+            ),
             ("G2", Election::Online, full, choice(Some(1), false)),
             ("G3", Election::Online, ids(&[3]), choice(None, false)),
             ("G3", Election::Preferred, ids(&[3]), choice(None, false)),
-            ("G4, G16", Election::Unclean, ids(&[3]), choice(Some(2), true)),
+            (
+                "G4, G16",
+                Election::Unclean,
+                ids(&[3]),
+                choice(Some(2), true),
+            ),
             ("G5", Election::Online, ids(&[2, 3]), choice(Some(2), false)),
         ];
         for (id, election, target, expected) in rows {
             assert_eq!(elect(election, &foo, &target, not_three), expected, "{id}");
         }
-        assert_eq!(elect(Election::Unclean, &off, &off.isr, only_one), choice(Some(1), true), "G17");
-        assert_eq!(elect(Election::Online, &off, &off.isr, only_one), choice(None, false), "G18");
+        assert_eq!(
+            elect(Election::Unclean, &off, &off.isr, only_one),
+            choice(Some(1), true),
+            "G17"
+        );
+        assert_eq!(
+            elect(Election::Online, &off, &off.isr, only_one),
+            choice(None, false),
+            "G18"
+        );
     }
 
     #[test]
@@ -119,6 +151,10 @@ mod tests {
         assert_eq!(gone, choice(None, false), "nobody else may lead");
         let offline = partition(&[1, 2, 3], &[1], None);
         let back = elect(Election::Online, &offline, &offline.isr, |_| true);
-        assert_eq!(back, choice(Some(1), false), "it leads again, though it is not first to return");
+        assert_eq!(
+            back,
+            choice(Some(1), false),
+            "it leads again, though it is not first to return"
+        );
     }
 }

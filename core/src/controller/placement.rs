@@ -82,7 +82,12 @@ impl Draw for Stream {
 impl BrokerList {
     fn new(brokers: Vec<BrokerId>, stream: &mut impl Draw) -> Self {
         let offset = draw(stream, brokers.len());
-        Self { brokers, epoch: 0, index: 0, offset }
+        Self {
+            brokers,
+            epoch: 0,
+            index: 0,
+            offset,
+        }
     }
 
     fn next(&mut self, epoch: u32) -> Option<BrokerId> {
@@ -97,7 +102,9 @@ impl BrokerList {
         if self.brokers.len() <= self.index {
             return None;
         }
-        let chosen = self.brokers.get((self.index + self.offset) % self.brokers.len());
+        let chosen = self
+            .brokers
+            .get((self.index + self.offset) % self.brokers.len());
         self.index += 1;
         chosen.copied()
     }
@@ -113,7 +120,11 @@ impl StripedReplicaPlacer {
                 continue;
             }
             let (fenced, unfenced) = by_rack.entry(broker.rack.clone()).or_default();
-            if broker.fenced { fenced.push(*id) } else { unfenced.push(*id) }
+            if broker.fenced {
+                fenced.push(*id)
+            } else {
+                unfenced.push(*id)
+            }
         }
         let count = |lists: fn(&(Vec<BrokerId>, Vec<BrokerId>)) -> usize| {
             u32::try_from(by_rack.values().map(lists).sum::<usize>()).unwrap_or(u32::MAX)
@@ -128,7 +139,13 @@ impl StripedReplicaPlacer {
             })
             .collect();
         let rack_offset = draw(stream, racks.len());
-        Self { racks, epoch: 0, rack_offset, broker_count, unfenced_count }
+        Self {
+            racks,
+            epoch: 0,
+            rack_offset,
+            broker_count,
+            unfenced_count,
+        }
     }
 
     /// Brokers that can hold a replica.
@@ -181,8 +198,10 @@ impl StripedReplicaPlacer {
             if skip_leader_rack && current == leader_rack {
                 skip_leader_rack = false;
             } else if let Some(rack) = self.racks.get_mut(current)
-                && let Some(id) =
-                    rack.unfenced.next(self.epoch).or_else(|| rack.fenced.next(self.epoch))
+                && let Some(id) = rack
+                    .unfenced
+                    .next(self.epoch)
+                    .or_else(|| rack.fenced.next(self.epoch))
             {
                 replicas.push(id);
             }
@@ -206,7 +225,11 @@ impl StripedReplicaPlacer {
 
 fn draw(stream: &mut impl Draw, bound: usize) -> usize {
     let bound = u64::try_from(bound).unwrap_or(u64::MAX);
-    if bound == 0 { 0 } else { usize::try_from(stream.draw(bound)).unwrap_or_default() }
+    if bound == 0 {
+        0
+    } else {
+        usize::try_from(stream.draw(bound)).unwrap_or_default()
+    }
 }
 
 fn shuffle<T>(items: &mut [T], stream: &mut impl Draw) {
@@ -251,7 +274,10 @@ mod tests {
     impl Draw for MockRandom {
         fn draw(&mut self, bound: u64) -> u64 {
             loop {
-                self.0 = self.0.wrapping_mul(2_862_933_555_777_941_757).wrapping_add(3_037_000_493);
+                self.0 = self
+                    .0
+                    .wrapping_mul(2_862_933_555_777_941_757)
+                    .wrapping_add(3_037_000_493);
                 let bits = self.0 >> 33;
                 if bound.is_power_of_two() {
                     return (bound * bits) >> 31;
@@ -270,7 +296,9 @@ mod tests {
         let mut placer = StripedReplicaPlacer::new(&image, &mut random);
         (0..count)
             .map(|_| {
-                let replicas = placer.place(factor, &mut random).expect("there are enough brokers");
+                let replicas = placer
+                    .place(factor, &mut random)
+                    .expect("there are enough brokers");
                 replicas.iter().map(|id| id.0).collect()
             })
             .collect()
@@ -278,7 +306,12 @@ mod tests {
 
     #[test]
     fn placement_is_kafkas_f1_to_f6() {
-        let four = [(0, "", false), (1, "", false), (2, "", false), (3, "", false)];
+        let four = [
+            (0, "", false),
+            (1, "", false),
+            (2, "", false),
+            (3, "", false),
+        ];
         assert_eq!(
             placed(&four, 5, 3),
             [[2, 3, 0], [3, 0, 1], [0, 1, 2], [1, 2, 3], [1, 0, 2]],
@@ -317,13 +350,21 @@ mod tests {
             [[41, 11, 21, 30], [10, 20, 31, 41], [41, 21, 30, 11]],
             "F4"
         );
-        assert_eq!(placed(&[(0, "", false), (1, "", true)], 3, 1), [[0], [0], [0]], "F5");
+        assert_eq!(
+            placed(&[(0, "", false), (1, "", true)], 3, 1),
+            [[0], [0], [0]],
+            "F5"
+        );
         let mut pairs: BTreeMap<Vec<u32>, u32> = BTreeMap::new();
         for pair in placed(&four, 200, 2) {
             *pairs.entry(pair).or_default() += 1;
         }
         let counts: Vec<u32> = pairs.into_values().collect();
-        assert_eq!(counts, [14, 22, 14, 17, 17, 16, 13, 17, 20, 20, 19, 11], "F6");
+        assert_eq!(
+            counts,
+            [14, 22, 14, 17, 17, 16, 13, 17, 20, 20, 19, 11],
+            "F6"
+        );
     }
 
     #[test]
@@ -338,8 +379,18 @@ mod tests {
              registered.",
             "too few brokers"
         );
-        assert_eq!(placer.place(0, &mut stream), Err(PlacementError::NotPositive), "zero");
-        let replicas = placer.place(2, &mut stream).expect("a fenced broker may follow");
-        assert_eq!(replicas, [BrokerId(1), BrokerId(2)], "the unfenced broker leads");
+        assert_eq!(
+            placer.place(0, &mut stream),
+            Err(PlacementError::NotPositive),
+            "zero"
+        );
+        let replicas = placer
+            .place(2, &mut stream)
+            .expect("a fenced broker may follow");
+        assert_eq!(
+            replicas,
+            [BrokerId(1), BrokerId(2)],
+            "the unfenced broker leads"
+        );
     }
 }

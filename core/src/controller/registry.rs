@@ -40,17 +40,25 @@ impl Registry {
 
     /// When a broker was last heard of; the start of the run if never.
     pub fn last_contact_at(&self, broker: BrokerId) -> SimTime {
-        self.last_contact_at.get(&broker).copied().unwrap_or_default()
+        self.last_contact_at
+            .get(&broker)
+            .copied()
+            .unwrap_or_default()
     }
 
     /// Whether a broker's session runs: exactly at the timeout it still does.
     pub fn has_valid_session(&self, broker: BrokerId, session: Span, now: SimTime) -> bool {
-        self.last_contact_at.get(&broker).is_some_and(|at| now <= *at + session)
+        self.last_contact_at
+            .get(&broker)
+            .is_some_and(|at| now <= *at + session)
     }
 
     /// The broker that has been silent longest, if its session has run out.
     pub fn stale(&self, session: Span, now: SimTime) -> Option<BrokerId> {
-        let (id, at) = self.last_contact_at.iter().min_by_key(|(id, at)| (**at, **id))?;
+        let (id, at) = self
+            .last_contact_at
+            .iter()
+            .min_by_key(|(id, at)| (**at, **id))?;
         (*at + session < now).then_some(*id)
     }
 
@@ -93,9 +101,21 @@ mod tests {
             want_fence: false,
             want_shut_down: false,
         };
-        assert_eq!(Registry::verdict(true, &heartbeat, true), Verdict::Unfenced, "H23");
-        assert_eq!(Registry::verdict(true, &heartbeat, false), Verdict::Fenced, "H23");
-        assert_eq!(Registry::verdict(false, &heartbeat, false), Verdict::Unfenced, "stays unfenced");
+        assert_eq!(
+            Registry::verdict(true, &heartbeat, true),
+            Verdict::Unfenced,
+            "H23"
+        );
+        assert_eq!(
+            Registry::verdict(true, &heartbeat, false),
+            Verdict::Fenced,
+            "H23"
+        );
+        assert_eq!(
+            Registry::verdict(false, &heartbeat, false),
+            Verdict::Unfenced,
+            "stays unfenced"
+        );
     }
 
     #[test]
@@ -104,9 +124,16 @@ mod tests {
         let session = Span::from_millis(9_000);
         registry.register(BrokerId(1), SimTime::from_millis(5));
         let at = SimTime::from_millis(9_005);
-        assert!(registry.has_valid_session(BrokerId(1), session, at), "still valid");
+        assert!(
+            registry.has_valid_session(BrokerId(1), session, at),
+            "still valid"
+        );
         assert_eq!(registry.stale(session, at), None, "not stale");
         let late = at + Span::from_millis(1);
-        assert_eq!(registry.stale(session, late), Some(BrokerId(1)), "stale one ms later");
+        assert_eq!(
+            registry.stale(session, late),
+            Some(BrokerId(1)),
+            "stale one ms later"
+        );
     }
 }

@@ -94,8 +94,19 @@ mod tests {
     #[test]
     fn the_digest_has_its_golden_value() {
         let mut digest = Digest::new();
-        digest.fold(&(7_u32, -3_i64, "orders", Some(vec![1_u8, 2, 3]), true, 5_usize));
-        assert_eq!(digest.value(), GOLDEN, "the digest must not change between platforms");
+        digest.fold(&(
+            7_u32,
+            -3_i64,
+            "orders",
+            Some(vec![1_u8, 2, 3]),
+            true,
+            5_usize,
+        ));
+        assert_eq!(
+            digest.value(),
+            GOLDEN,
+            "the digest must not change between platforms"
+        );
     }
 
     const GOLDEN: u64 = 16_372_268_492_876_150_424;

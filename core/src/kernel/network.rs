@@ -18,7 +18,11 @@ pub struct LinkConfig {
 
 impl Default for LinkConfig {
     fn default() -> Self {
-        Self { latency_us: 500, jitter_us: 500, loss: Ratio::NEVER }
+        Self {
+            latency_us: 500,
+            jitter_us: 500,
+            loss: Ratio::NEVER,
+        }
     }
 }
 
@@ -66,7 +70,10 @@ impl<N: Ord + Copy> Network<N> {
 
     /// The behaviour of the direction `from` to `to`.
     pub fn link(&self, from: N, to: N) -> LinkConfig {
-        self.links.get(&(from, to)).copied().unwrap_or(self.default_link)
+        self.links
+            .get(&(from, to))
+            .copied()
+            .unwrap_or(self.default_link)
     }
 
     /// Cuts or heals the direction `from` to `to`.
@@ -150,8 +157,14 @@ mod tests {
         let mut network = Network::new(LinkConfig::default(), 3);
         network.set_cut(1_u8, 2_u8, true);
         assert_eq!(network.send(SimTime(0), 1, 2), Fate::Stalls, "cut");
-        assert!(matches!(network.send(SimTime(0), 2, 1), Fate::Arrives(_)), "the way back is open");
+        assert!(
+            matches!(network.send(SimTime(0), 2, 1), Fate::Arrives(_)),
+            "the way back is open"
+        );
         network.set_cut(1, 2, false);
-        assert!(matches!(network.send(SimTime(0), 1, 2), Fate::Arrives(_)), "healed");
+        assert!(
+            matches!(network.send(SimTime(0), 1, 2), Fate::Arrives(_)),
+            "healed"
+        );
     }
 }

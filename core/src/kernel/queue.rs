@@ -21,14 +21,21 @@ struct Entry<E> {
 impl<E> EventQueue<E> {
     /// A queue with nothing in it.
     pub const fn new() -> Self {
-        Self { heap: BinaryHeap::new(), next_sequence: 0 }
+        Self {
+            heap: BinaryHeap::new(),
+            next_sequence: 0,
+        }
     }
 
     /// Puts `event` in, due at `due_at`, behind everything else that is due then.
     pub fn push(&mut self, due_at: SimTime, event: E) {
         let sequence = self.next_sequence;
         self.next_sequence += 1;
-        self.heap.push(Entry { due_at, sequence, event });
+        self.heap.push(Entry {
+            due_at,
+            sequence,
+            event,
+        });
     }
 
     /// Takes the earliest event out.

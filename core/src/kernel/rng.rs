@@ -22,11 +22,17 @@ pub struct Ratio {
 
 impl Ratio {
     /// Never.
-    pub const NEVER: Self = Self { numerator: 0, denominator: 1 };
+    pub const NEVER: Self = Self {
+        numerator: 0,
+        denominator: 1,
+    };
 
     /// `per_million` out of a million times.
     pub const fn per_million(per_million: u32) -> Self {
-        Self { numerator: per_million, denominator: 1_000_000 }
+        Self {
+            numerator: per_million,
+            denominator: 1_000_000,
+        }
     }
 }
 
@@ -69,7 +75,10 @@ impl Stream {
     pub fn exponential(&mut self, mean_us: u64) -> u64 {
         let index = usize::try_from(self.below(16)).unwrap_or_default();
         let permille = EXPONENTIAL_PERMILLE.get(index).copied().unwrap_or(1_000);
-        let next = EXPONENTIAL_PERMILLE.get(index + 1).copied().unwrap_or(permille);
+        let next = EXPONENTIAL_PERMILLE
+            .get(index + 1)
+            .copied()
+            .unwrap_or(permille);
         let point = self.between(permille, next);
         mean_us.saturating_mul(point) / 1_000
     }
@@ -98,12 +107,24 @@ mod tests {
     #[test]
     fn draws_stay_in_their_bounds_and_chances_are_near_their_ratio() {
         let mut stream = Stream::new(1, "bounds");
-        assert!((0..1_000).all(|_| (3..=9).contains(&stream.between(3, 9))), "within bounds");
+        assert!(
+            (0..1_000).all(|_| (3..=9).contains(&stream.between(3, 9))),
+            "within bounds"
+        );
         assert_eq!(stream.below(0), 0, "an empty range gives zero");
-        let hits = (0..100_000).filter(|_| stream.chance(Ratio::per_million(250_000))).count();
-        assert!((24_000..26_000).contains(&hits), "a quarter of 100,000, got {hits}");
+        let hits = (0..100_000)
+            .filter(|_| stream.chance(Ratio::per_million(250_000)))
+            .count();
+        assert!(
+            (24_000..26_000).contains(&hits),
+            "a quarter of 100,000, got {hits}"
+        );
         let sum: u64 = (0..100_000).map(|_| stream.exponential(1_000)).sum();
-        assert!((95_000_000..105_000_000).contains(&sum), "mean 1,000, got {}", sum / 100_000);
+        assert!(
+            (95_000_000..105_000_000).contains(&sum),
+            "mean 1,000, got {}",
+            sum / 100_000
+        );
     }
 
     const GOLDEN_NETWORK: [u64; 4] = [914_536, 957_887, 980_757, 627_743];

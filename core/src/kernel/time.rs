@@ -46,7 +46,11 @@ impl Span {
 
     /// A span of `millis` milliseconds; a negative number counts as zero.
     pub const fn from_millis(millis: i64) -> Self {
-        if millis <= 0 { Self(0) } else { Self(millis.unsigned_abs().saturating_mul(1_000)) }
+        if millis <= 0 {
+            Self(0)
+        } else {
+            Self(millis.unsigned_abs().saturating_mul(1_000))
+        }
     }
 
     /// A span of `micros` microseconds.
@@ -96,7 +100,12 @@ impl Sub for Span {
 impl fmt::Display for SimTime {
     /// Seconds with three decimals: `8.500 s`.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}.{:03} s", self.0 / 1_000_000, self.0 / 1_000 % 1_000)
+        write!(
+            formatter,
+            "{}.{:03} s",
+            self.0 / 1_000_000,
+            self.0 / 1_000 % 1_000
+        )
     }
 }
 
@@ -120,7 +129,9 @@ impl fmt::Display for Span {
 pub fn parse_span(text: &str) -> Result<Span, &'static str> {
     const EXPECTED: &str = "a time with its unit, such as 8.5s, 250ms, 2m or 1h";
     let text = text.trim();
-    let split = text.find(|c: char| c.is_ascii_alphabetic()).ok_or(EXPECTED)?;
+    let split = text
+        .find(|c: char| c.is_ascii_alphabetic())
+        .ok_or(EXPECTED)?;
     let (number, unit) = text.split_at(split);
     let micros_per_unit: u64 = match unit {
         "us" => 1,
@@ -152,17 +163,40 @@ mod tests {
 
     #[test]
     fn spans_read_back_what_they_print() {
-        for span in [Span(0), Span(1), Span(1_500), Span(2_000_000), Span(90_000_000)] {
+        for span in [
+            Span(0),
+            Span(1),
+            Span(1_500),
+            Span(2_000_000),
+            Span(90_000_000),
+        ] {
             assert_eq!(parse_span(&span.to_string()), Ok(span), "{span}");
         }
-        assert_eq!(parse_span("8.5s"), Ok(Span(8_500_000)), "a fraction of a second");
+        assert_eq!(
+            parse_span("8.5s"),
+            Ok(Span(8_500_000)),
+            "a fraction of a second"
+        );
         assert_eq!(parse_span("2m"), Ok(Span(120_000_000)), "minutes");
-        assert_eq!(SimTime(8_500_000).to_string(), "8.500 s", "instants print as seconds");
+        assert_eq!(
+            SimTime(8_500_000).to_string(),
+            "8.500 s",
+            "instants print as seconds"
+        );
     }
 
     #[test]
     fn a_span_without_a_number_or_a_unit_is_refused() {
-        for text in ["", "s", "5", "5x", "-1s", "1.s5", "99999999999999999999s", "1e3s"] {
+        for text in [
+            "",
+            "s",
+            "5",
+            "5x",
+            "-1s",
+            "1.s5",
+            "99999999999999999999s",
+            "1e3s",
+        ] {
             assert!(parse_span(text).is_err(), "{text:?} must be refused");
         }
     }

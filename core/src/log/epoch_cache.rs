@@ -64,7 +64,11 @@ impl EpochCache {
 
     /// Forgets what lies before `start`; the epoch that holds it begins there from now on.
     pub fn truncate_from_start(&mut self, start: Offset) {
-        let before = self.entries.iter().filter(|(_, first)| *first <= start).count();
+        let before = self
+            .entries
+            .iter()
+            .filter(|(_, first)| *first <= start)
+            .count();
         if let Some(holding) = before.checked_sub(1) {
             self.entries.drain(..holding);
             if let Some((_, first)) = self.entries.first_mut() {
@@ -85,7 +89,9 @@ mod tests {
     use crate::base::ids::Offset;
 
     fn cache(entries: &[(i32, i64)]) -> EpochCache {
-        EpochCache { entries: entries.iter().map(|(e, o)| (*e, Offset(*o))).collect() }
+        EpochCache {
+            entries: entries.iter().map(|(e, o)| (*e, Offset(*o))).collect(),
+        }
     }
 
     fn assigned(before: &[(i32, i64)], epoch: i32, start: i64) -> EpochCache {

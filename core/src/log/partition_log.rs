@@ -47,7 +47,9 @@ impl PartitionLog {
             log_end_offset: Offset::ZERO,
             high_watermark: Offset::ZERO,
             high_watermark_checkpoint: Offset::ZERO,
-            epochs: EpochCache { entries: Vec::new() },
+            epochs: EpochCache {
+                entries: Vec::new(),
+            },
             size_bytes: 0,
         }
     }
@@ -137,13 +139,20 @@ impl PartitionLog {
 
     /// Cuts off everything from `end` on; true if something was cut.
     pub fn truncate_to(&mut self, end: Offset) -> bool {
-        self.epochs.truncate_from_end(end.max(self.log_start_offset));
+        self.epochs
+            .truncate_from_end(end.max(self.log_start_offset));
         if self.log_end_offset <= end {
             return false;
         }
         let end = end.max(self.log_start_offset);
-        while self.open.first().is_none_or(|batch| end < batch.base_offset) {
-            let Some(chunk) = self.closed.pop() else { break };
+        while self
+            .open
+            .first()
+            .is_none_or(|batch| end < batch.base_offset)
+        {
+            let Some(chunk) = self.closed.pop() else {
+                break;
+            };
             self.open = Arc::unwrap_or_clone(chunk);
         }
         while let Some(last) = self.open.pop() {
@@ -217,7 +226,8 @@ impl PartitionLog {
 
     /// Every record with its offset, oldest first.
     pub fn records(&self) -> impl Iterator<Item = (Offset, &Record)> {
-        self.batches_from(self.log_start_offset).flat_map(Batch::entries)
+        self.batches_from(self.log_start_offset)
+            .flat_map(Batch::entries)
     }
 
     /// The record at `offset`.
@@ -244,7 +254,11 @@ fn first_holding(chunk: &[Batch], from: Offset) -> &[Batch] {
 fn shortened(batch: &Batch, count: usize) -> Batch {
     let records: Arc<[Record]> = batch.records.iter().take(count).cloned().collect();
     let payload: u32 = records.iter().map(|record| record.size_bytes).sum();
-    Batch { records, size_bytes: Batch::HEADER_BYTES + payload, ..batch.clone() }
+    Batch {
+        records,
+        size_bytes: Batch::HEADER_BYTES + payload,
+        ..batch.clone()
+    }
 }
 
 const CHUNK: usize = 256;
@@ -283,14 +297,22 @@ mod tests {
     fn offsets_and_high_watermark_b1_to_b5() {
         let mut first = log(1, 3);
         assert_eq!(first.log_end_offset(), Offset(3), "B1");
-        assert_eq!(first.high_watermark(), Offset(0), "B1: an append does not move it");
+        assert_eq!(
+            first.high_watermark(),
+            Offset(0),
+            "B1: an append does not move it"
+        );
         first.update_high_watermark(Offset(1));
         first.update_high_watermark(Offset(5));
         assert_eq!(first.high_watermark(), Offset(3), "B2: clamped");
         let mut second = log(6, 1);
         second.update_high_watermark(Offset(6));
         assert!(second.truncate_to(Offset(3)), "B3");
-        assert_eq!((second.log_end_offset(), second.high_watermark()), (Offset(3), Offset(3)), "B3");
+        assert_eq!(
+            (second.log_end_offset(), second.high_watermark()),
+            (Offset(3), Offset(3)),
+            "B3"
+        );
         let mut third = log(100, 1);
         third.update_high_watermark(Offset(99));
         assert!(!third.update_high_watermark(Offset(99)), "B5: no change");
@@ -319,7 +341,11 @@ mod tests {
         for (end, entries) in [(20, 3), (11, 2), (10, 1), (0, 0)] {
             let mut cut = base.clone();
             cut.truncate_to(Offset(end));
-            assert_eq!(cut.epochs().entries().len(), entries, "A18: truncated to {end}");
+            assert_eq!(
+                cut.epochs().entries().len(),
+                entries,
+                "A18: truncated to {end}"
+            );
             assert_eq!(cut.log_end_offset(), Offset(end), "A18: truncated to {end}");
         }
     }
@@ -332,13 +358,24 @@ mod tests {
             let first = batches.first().expect("there is a batch");
             assert!(first.base_offset <= Offset(from), "the batch holds {from}");
             assert!(Offset(from) < first.next_offset(), "the batch holds {from}");
-            assert_eq!(batches.last().expect("one").next_offset(), Offset(2_000), "to the end");
+            assert_eq!(
+                batches.last().expect("one").next_offset(),
+                Offset(2_000),
+                "to the end"
+            );
         }
-        assert!(log.read(Offset(2_000), Offset(2_000), 9, true).0.is_empty(), "nothing at the end");
+        assert!(
+            log.read(Offset(2_000), Offset(2_000), 9, true).0.is_empty(),
+            "nothing at the end"
+        );
         for end in [1_999, 1_500, 1_024, 513, 512, 7, 0] {
             log.truncate_to(Offset(end));
             let count = log.records().count();
-            assert_eq!(i64::try_from(count), Ok(end), "records left after cutting to {end}");
+            assert_eq!(
+                i64::try_from(count),
+                Ok(end),
+                "records left after cutting to {end}"
+            );
         }
     }
 
@@ -350,6 +387,10 @@ mod tests {
         let (one, bytes) = log.read(Offset(0), Offset(12), 1, true);
         assert_eq!(one.len(), 1, "the first partition gives one batch");
         assert_eq!(bytes, u64::from(one[0].size_bytes), "its bytes are counted");
-        assert_eq!(log.bytes_between(Offset(0), Offset(12), 1), bytes, "enough is enough");
+        assert_eq!(
+            log.bytes_between(Offset(0), Offset(12), 1),
+            bytes,
+            "enough is enough"
+        );
     }
 }

@@ -216,7 +216,8 @@ impl Broker {
                     if id.topic == self.start.offsets_topic
                         && let Some(partition) = self.replicas.partitions().get(id)
                     {
-                        self.coordinator.on_elected(id.partition, *leader_epoch, out);
+                        self.coordinator
+                            .on_elected(id.partition, *leader_epoch, out);
                         let records = partition.log.records();
                         let end = partition.log.high_watermark();
                         self.coordinator.on_loaded(id.partition, records, end, out);

@@ -15,7 +15,9 @@ pub struct Purgatory<T> {
 
 impl<T> Default for Purgatory<T> {
     fn default() -> Self {
-        Self { waiting: BTreeMap::new() }
+        Self {
+            waiting: BTreeMap::new(),
+        }
     }
 }
 
@@ -32,7 +34,11 @@ impl<T> Purgatory<T> {
 
     /// The ids of the requests for which `wanted` holds.
     pub fn ids(&self, mut wanted: impl FnMut(&T) -> bool) -> Vec<u64> {
-        self.waiting.iter().filter(|(_, request)| wanted(request)).map(|(id, _)| *id).collect()
+        self.waiting
+            .iter()
+            .filter(|(_, request)| wanted(request))
+            .map(|(id, _)| *id)
+            .collect()
     }
 
     /// A parked request, to be changed in place.
@@ -89,6 +95,9 @@ pub struct DelayedFetch {
 impl DelayedFetch {
     /// Whether it asks for this partition.
     pub fn wants(&self, topic_partition: TopicPartition) -> bool {
-        self.request.partitions.iter().any(|wanted| wanted.topic_partition == topic_partition)
+        self.request
+            .partitions
+            .iter()
+            .any(|wanted| wanted.topic_partition == topic_partition)
     }
 }

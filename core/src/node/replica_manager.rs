@@ -98,7 +98,10 @@ impl ReplicaManager {
 
     /// The logs, as they stay on the disk when the process is gone.
     pub fn into_disk(self) -> BTreeMap<TopicPartition, PartitionLog> {
-        self.partitions.into_iter().map(|(id, partition)| (id, partition.log)).collect()
+        self.partitions
+            .into_iter()
+            .map(|(id, partition)| (id, partition.log))
+            .collect()
     }
 
     /// The cluster as this broker has replayed it.
@@ -156,7 +159,9 @@ impl ReplicaManager {
         } else if *timer == Timer::AlterPartitionRetry {
             self.send_alter_partition(out);
         } else if *timer == Timer::HighWatermarkCheckpoint {
-            self.partitions.values_mut().for_each(|part| part.log.checkpoint_high_watermark());
+            self.partitions
+                .values_mut()
+                .for_each(|part| part.log.checkpoint_high_watermark());
             self.arm_checkpoint(out);
         } else {
             return false;
@@ -176,7 +181,10 @@ impl ReplicaManager {
         let mut changed: BTreeMap<TopicPartition, Arc<PartitionRegistration>> = BTreeMap::new();
         for record in records {
             self.image.replay(record);
-            if let MetadataRecord::Partition { topic_partition, registration } = &**record
+            if let MetadataRecord::Partition {
+                topic_partition,
+                registration,
+            } = &**record
                 && registration.replicas.contains(&self.id)
             {
                 changed.insert(*topic_partition, registration.clone());
@@ -219,7 +227,10 @@ impl ReplicaManager {
             }
         }
         if leads_now && is_new_epoch {
-            Some(LeadershipChange::Elected(topic_partition, registration.leader_epoch))
+            Some(LeadershipChange::Elected(
+                topic_partition,
+                registration.leader_epoch,
+            ))
         } else if led_before && !leads_now {
             Some(LeadershipChange::Resigned(topic_partition))
         } else {
@@ -232,7 +243,11 @@ impl ReplicaManager {
         let mut wanted: BTreeMap<BrokerId, Vec<TopicPartition>> = BTreeMap::new();
         for (topic_partition, partition) in &self.partitions {
             if let Role::Follower(Some(leader)) = partition.role
-                && self.image.brokers.get(&leader).is_some_and(|broker| !broker.fenced)
+                && self
+                    .image
+                    .brokers
+                    .get(&leader)
+                    .is_some_and(|broker| !broker.fenced)
             {
                 wanted.entry(leader).or_default().push(*topic_partition);
             }

@@ -27,19 +27,29 @@ pub struct PendingIsr {
 impl IsrState {
     /// Nothing in flight.
     pub const fn committed(isr: Vec<BrokerId>) -> Self {
-        Self { committed: isr, pending: None }
+        Self {
+            committed: isr,
+            pending: None,
+        }
     }
 
     /// Whether the high watermark and `acks=all` wait for `broker`.
     pub fn is_maximal_member(&self, broker: BrokerId) -> bool {
         self.committed.contains(&broker)
-            || self.pending.as_ref().is_some_and(|pending| pending.wanted.contains(&broker))
+            || self
+                .pending
+                .as_ref()
+                .is_some_and(|pending| pending.wanted.contains(&broker))
     }
 
     /// Members of the maximal ISR.
     pub fn maximal_count(&self) -> u32 {
         let joining = self.pending.as_ref().map_or(0, |pending| {
-            pending.wanted.iter().filter(|id| !self.committed.contains(id)).count()
+            pending
+                .wanted
+                .iter()
+                .filter(|id| !self.committed.contains(id))
+                .count()
         });
         u32::try_from(self.committed.len() + joining).unwrap_or(u32::MAX)
     }

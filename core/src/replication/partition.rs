@@ -69,7 +69,9 @@ impl Surroundings<'_> {
     /// Whether a follower may count towards the high watermark or enter the ISR: unfenced, not
     /// leaving, and its last fetch came from the process that is registered now.
     fn is_eligible(&self, broker: BrokerId, remote: &RemoteReplica) -> bool {
-        let Some(registration) = self.image.brokers.get(&broker) else { return false };
+        let Some(registration) = self.image.brokers.get(&broker) else {
+            return false;
+        };
         self.image.is_active(broker)
             && remote
                 .broker_epoch
@@ -189,8 +191,12 @@ impl Partition {
                 (*id, remote)
             })
             .collect();
-        self.role =
-            Role::Leader(LeaderState { epoch_start_offset, isr, remotes, effective_min_isr });
+        self.role = Role::Leader(LeaderState {
+            epoch_start_offset,
+            isr,
+            remotes,
+            effective_min_isr,
+        });
         out.trace(TraceEvent::BecameLeader {
             topic_partition: self.topic_partition,
             leader_epoch: self.leader_epoch,
@@ -226,7 +232,10 @@ impl Partition {
         }
         if last_fetched_epoch != -1 {
             let log_end_offset = self.log.log_end_offset();
-            let (epoch, end) = self.log.epochs().end_offset_for(last_fetched_epoch, log_end_offset);
+            let (epoch, end) = self
+                .log
+                .epochs()
+                .end_offset_for(last_fetched_epoch, log_end_offset);
             if epoch == -1 || !end.is_known() {
                 return Err(ErrorCode::OffsetOutOfRange);
             }
@@ -250,9 +259,15 @@ impl Partition {
         fetch: FollowerFetch,
         around: Surroundings<'_>,
     ) -> Result<bool, ErrorCode> {
-        let registered = around.image.brokers.get(&follower).map_or(-1, |b| b.broker_epoch);
+        let registered = around
+            .image
+            .brokers
+            .get(&follower)
+            .map_or(-1, |b| b.broker_epoch);
         let leader_end = self.log.log_end_offset();
-        let Some(state) = self.leader_mut() else { return Err(ErrorCode::NotLeaderOrFollower) };
+        let Some(state) = self.leader_mut() else {
+            return Err(ErrorCode::NotLeaderOrFollower);
+        };
         let Some(remote) = state.remotes.get_mut(&follower) else {
             return Err(ErrorCode::UnknownLeaderEpoch);
         };
@@ -274,7 +289,9 @@ impl Partition {
         out: &mut Out,
     ) -> bool {
         let log_end = self.log.log_end_offset();
-        let Some(state) = self.leader() else { return false };
+        let Some(state) = self.leader() else {
+            return false;
+        };
         let in_sync = u32::try_from(state.isr.committed.len()).unwrap_or(u32::MAX);
         if in_sync < state.effective_min_isr {
             return false;
@@ -317,7 +334,11 @@ impl Partition {
                     .get(id)
                     .is_none_or(|remote| remote.is_caught_up(log_end, around.now, around.lag_max))
             });
-        if out_of_sync.is_empty() { None } else { Some((kept, out_of_sync)) }
+        if out_of_sync.is_empty() {
+            None
+        } else {
+            Some((kept, out_of_sync))
+        }
     }
 
     /// The ISR with `follower`, if it has earned its place.
@@ -348,7 +369,9 @@ impl Partition {
     /// Puts a change of the ISR in flight.
     pub fn request_isr(&mut self, wanted: Vec<BrokerId>, change_id: u64, out: &mut Out) {
         let topic_partition = self.topic_partition;
-        let Some(state) = self.leader_mut() else { return };
+        let Some(state) = self.leader_mut() else {
+            return;
+        };
         out.trace(TraceEvent::IsrChangeRequested {
             topic_partition,
             isr: Arc::from(state.isr.committed.as_slice()),
@@ -363,15 +386,27 @@ impl Partition {
         let pending = state.isr.pending.as_ref()?;
         let epoch_of = |id: &BrokerId| {
             if *id == around.broker {
-                return around.image.brokers.get(id).map_or(-1, |broker| broker.broker_epoch);
+                return around
+                    .image
+                    .brokers
+                    .get(id)
+                    .map_or(-1, |broker| broker.broker_epoch);
             }
-            state.remotes.get(id).and_then(|remote| remote.broker_epoch).unwrap_or(-1)
+            state
+                .remotes
+                .get(id)
+                .and_then(|remote| remote.broker_epoch)
+                .unwrap_or(-1)
         };
         Some(AlterPartitionItem {
             topic_partition: self.topic_partition,
             leader_epoch: self.leader_epoch,
             partition_epoch: self.partition_epoch,
-            new_isr: pending.wanted.iter().map(|id| (*id, epoch_of(id))).collect(),
+            new_isr: pending
+                .wanted
+                .iter()
+                .map(|id| (*id, epoch_of(id)))
+                .collect(),
         })
     }
 
@@ -387,9 +422,16 @@ impl Partition {
     ) -> AlterOutcome {
         let (topic_partition, leader_epoch) = (self.topic_partition, self.leader_epoch);
         let partition_epoch = self.partition_epoch;
-        let Some(state) = self.leader_mut() else { return AlterOutcome::Settled };
+        let Some(state) = self.leader_mut() else {
+            return AlterOutcome::Settled;
+        };
         // Metadata that overtook the answer have replaced the pending state: nothing to do.
-        if state.isr.pending.as_ref().is_none_or(|pending| pending.change_id != change_id) {
+        if state
+            .isr
+            .pending
+            .as_ref()
+            .is_none_or(|pending| pending.change_id != change_id)
+        {
             return AlterOutcome::Settled;
         }
         if result.error_code.is_none() {
@@ -400,7 +442,10 @@ impl Partition {
             self.partition_epoch = result.partition_epoch;
             return AlterOutcome::Committed;
         }
-        out.trace(TraceEvent::IsrChangeRefused { topic_partition, error_code: result.error_code });
+        out.trace(TraceEvent::IsrChangeRefused {
+            topic_partition,
+            error_code: result.error_code,
+        });
         if REVERTING.contains(&result.error_code) {
             state.isr.pending = None;
             return AlterOutcome::Settled;
@@ -455,7 +500,10 @@ fn truncation_target(
 }
 
 /// Refusals after which the leader goes back to the committed ISR.
-const REVERTING: [ErrorCode; 2] = [ErrorCode::IneligibleReplica, ErrorCode::OperationNotAttempted];
+const REVERTING: [ErrorCode; 2] = [
+    ErrorCode::IneligibleReplica,
+    ErrorCode::OperationNotAttempted,
+];
 
 /// Refusals after which the change stays pending until metadata arrive.
 const STAYING: [ErrorCode; 5] = [

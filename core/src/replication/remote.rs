@@ -63,7 +63,9 @@ impl RemoteReplica {
     /// Whether it has everything now, or had it no longer ago than `lag_max`.
     pub fn is_caught_up(&self, leader_end: Offset, now: SimTime, lag_max: Span) -> bool {
         self.log_end_offset == leader_end
-            || self.last_caught_up_at.is_some_and(|at| now.since(at) <= lag_max)
+            || self
+                .last_caught_up_at
+                .is_some_and(|at| now.since(at) <= lag_max)
     }
 }
 
@@ -103,9 +105,17 @@ mod tests {
         fetch(&mut replica, 5, 10, 100);
         assert_eq!(replica.last_caught_up_at, None, "D2");
         fetch(&mut replica, 10, 15, 200);
-        assert_eq!(replica.last_caught_up_at, Some(SimTime::from_millis(100)), "D3: time of before");
+        assert_eq!(
+            replica.last_caught_up_at,
+            Some(SimTime::from_millis(100)),
+            "D3: time of before"
+        );
         fetch(&mut replica, 15, 15, 300);
-        assert_eq!(replica.last_caught_up_at, Some(SimTime::from_millis(300)), "D4");
+        assert_eq!(
+            replica.last_caught_up_at,
+            Some(SimTime::from_millis(300)),
+            "D4"
+        );
     }
 
     #[test]
@@ -113,11 +123,17 @@ mod tests {
         let late = SimTime::from_millis(40_001);
         let mut idle = RemoteReplica::of_new_leader(false, SimTime::ZERO);
         fetch(&mut idle, 10, 10, 10_000);
-        assert!(idle.is_caught_up(Offset(10), late, LAG_MAX), "D5: equality is enough");
+        assert!(
+            idle.is_caught_up(Offset(10), late, LAG_MAX),
+            "D5: equality is enough"
+        );
         let mut slow = RemoteReplica::of_new_leader(false, SimTime::ZERO);
         fetch(&mut slow, 5, 10, 10_000);
         fetch(&mut slow, 10, 15, 10_000);
-        assert!(slow.is_caught_up(Offset(16), SimTime::from_millis(10_000), LAG_MAX), "D6 now");
+        assert!(
+            slow.is_caught_up(Offset(16), SimTime::from_millis(10_000), LAG_MAX),
+            "D6 now"
+        );
         assert!(!slow.is_caught_up(Offset(16), late, LAG_MAX), "D6 later");
     }
 
@@ -130,13 +146,29 @@ mod tests {
         in_isr.reelect(true, Offset(11), now);
         assert_eq!(in_isr.log_end_offset, Offset(10), "D7");
         assert_eq!(in_isr.last_fetch_leader_log_end_offset, Offset(11), "D7");
-        assert_eq!((in_isr.last_fetch_at, in_isr.last_caught_up_at), (Some(now), Some(now)), "D7");
+        assert_eq!(
+            (in_isr.last_fetch_at, in_isr.last_caught_up_at),
+            (Some(now), Some(now)),
+            "D7"
+        );
         kept.reelect(false, Offset(11), now);
-        assert_eq!((kept.last_fetch_at, kept.last_caught_up_at), (None, None), "D8");
+        assert_eq!(
+            (kept.last_fetch_at, kept.last_caught_up_at),
+            (None, None),
+            "D8"
+        );
         let fresh = RemoteReplica::of_new_leader(true, now);
-        assert_eq!((fresh.log_end_offset, fresh.last_caught_up_at), (Offset(-1), Some(now)), "D9");
+        assert_eq!(
+            (fresh.log_end_offset, fresh.last_caught_up_at),
+            (Offset(-1), Some(now)),
+            "D9"
+        );
         assert_eq!(fresh.broker_epoch, None, "D9");
-        assert_eq!(RemoteReplica::of_new_leader(false, now).last_caught_up_at, None, "D10");
+        assert_eq!(
+            RemoteReplica::of_new_leader(false, now).last_caught_up_at,
+            None,
+            "D10"
+        );
     }
 
     #[test]

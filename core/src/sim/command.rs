@@ -103,12 +103,19 @@ impl fmt::Display for CommandError {
             Self::ClientIsDown(name) => write!(formatter, "{name} is not running"),
             Self::ClientIsUp(name) => write!(formatter, "{name} is running already"),
             Self::UnknownTopic(name) => write!(formatter, "there is no topic {name}"),
-            Self::UnknownPartition { topic, partition, partitions } => write!(
+            Self::UnknownPartition {
+                topic,
+                partition,
+                partitions,
+            } => write!(
                 formatter,
                 "{topic} has no partition {partition}; it has {partitions}, numbered from 0"
             ),
             Self::TextTooLong { bytes, bytes_max } => {
-                write!(formatter, "a text of {bytes} bytes is too long; {bytes_max} are allowed")
+                write!(
+                    formatter,
+                    "a text of {bytes} bytes is too long; {bytes_max} are allowed"
+                )
             }
             Self::LinkToItself => write!(formatter, "a link needs two different ends"),
             Self::TooManyActions { actions_max } => {

@@ -220,14 +220,18 @@ impl Scenario {
 
     /// The client called `name`.
     pub fn client_by_name(&self, name: &str) -> Option<ClientId> {
-        (0..self.client_count()).map(ClientId).find(|id| self.client_name(*id) == name)
+        (0..self.client_count())
+            .map(ClientId)
+            .find(|id| self.client_name(*id) == name)
     }
 
     /// A client's name on the stage.
     pub fn client_name(&self, client: ClientId) -> &str {
         match self.producer(client) {
             Some(producer) => &producer.name,
-            None => self.consumer(client).map_or(CONSOLE, |consumer| &consumer.name),
+            None => self
+                .consumer(client)
+                .map_or(CONSOLE, |consumer| &consumer.name),
         }
     }
 
@@ -238,7 +242,9 @@ impl Scenario {
 
     /// The consumer with this id.
     pub fn consumer(&self, client: ClientId) -> Option<&ConsumerSpec> {
-        let index = usize::try_from(client.0).ok()?.checked_sub(self.producers.len())?;
+        let index = usize::try_from(client.0)
+            .ok()?
+            .checked_sub(self.producers.len())?;
         self.consumers.get(index)
     }
 

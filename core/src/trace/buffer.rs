@@ -26,7 +26,10 @@ pub struct TraceBuffer {
 impl TraceBuffer {
     /// Appends an entry, whose index must be the next one.
     pub fn push(&mut self, entry: TraceEntry) {
-        assert_eq!(entry.index, self.next_index, "trace entries are numbered without a gap");
+        assert_eq!(
+            entry.index, self.next_index,
+            "trace entries are numbered without a gap"
+        );
         self.digest.fold(&entry);
         self.next_index += 1;
         self.open.push(entry);
@@ -66,12 +69,20 @@ impl TraceBuffer {
         let whole = (place / CHUNK).min(self.closed.len());
         let within = place - whole * CHUNK;
         let (first, rest) = match self.closed.get(whole) {
-            Some(chunk) => (chunk.get(within..).unwrap_or_default(), self.open.as_slice()),
+            Some(chunk) => (
+                chunk.get(within..).unwrap_or_default(),
+                self.open.as_slice(),
+            ),
             None => (self.open.get(within..).unwrap_or_default(), [].as_slice()),
         };
         first
             .iter()
-            .chain(self.closed.iter().skip(whole + 1).flat_map(|chunk| chunk.iter()))
+            .chain(
+                self.closed
+                    .iter()
+                    .skip(whole + 1)
+                    .flat_map(|chunk| chunk.iter()),
+            )
             .chain(rest)
     }
 

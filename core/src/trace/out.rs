@@ -72,14 +72,23 @@ pub struct Out {
 impl Out {
     /// Nothing yet, at `now`; requests are numbered from `next_correlation` on.
     pub const fn new(now: SimTime, effects: Vec<Effect>, next_correlation: u64) -> Self {
-        Self { now, effects, next_correlation }
+        Self {
+            now,
+            effects,
+            next_correlation,
+        }
     }
 
     /// Sends `body` to `to` and gives the id that the response will carry.
     pub fn request(&mut self, to: NodeId, body: Request, timeout: Span) -> CorrelationId {
         let correlation = CorrelationId(self.next_correlation);
         self.next_correlation += 1;
-        self.effects.push(Effect::Request { to, correlation, body, timeout: Some(timeout) });
+        self.effects.push(Effect::Request {
+            to,
+            correlation,
+            body,
+            timeout: Some(timeout),
+        });
         correlation
     }
 
@@ -87,7 +96,12 @@ impl Out {
     pub fn send(&mut self, to: NodeId, body: Request) {
         let correlation = CorrelationId(self.next_correlation);
         self.next_correlation += 1;
-        self.effects.push(Effect::Request { to, correlation, body, timeout: None });
+        self.effects.push(Effect::Request {
+            to,
+            correlation,
+            body,
+            timeout: None,
+        });
     }
 
     /// Answers a request.
@@ -118,7 +132,9 @@ impl Out {
 
     /// Writes a line to the process's log.
     pub fn log(&mut self, text: String) {
-        self.trace(TraceEvent::LogLine { text: Arc::from(text) });
+        self.trace(TraceEvent::LogLine {
+            text: Arc::from(text),
+        });
     }
 
     /// Ends the process.

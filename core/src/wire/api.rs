@@ -578,7 +578,10 @@ impl Response {
     /// The first error that it carries, if any.
     pub fn error_code(&self) -> ErrorCode {
         fn first(codes: impl IntoIterator<Item = ErrorCode>) -> ErrorCode {
-            codes.into_iter().find(|code| !code.is_none()).unwrap_or_default()
+            codes
+                .into_iter()
+                .find(|code| !code.is_none())
+                .unwrap_or_default()
         }
         match self {
             Self::Produce(response) => first(response.partitions.iter().map(|p| p.error_code)),
@@ -589,9 +592,11 @@ impl Response {
             Self::JoinGroup(response) => response.error_code,
             Self::SyncGroup(response) => response.error_code,
             Self::Heartbeat(response) => response.error_code,
-            Self::LeaveGroup(response) => {
-                first([response.error_code].into_iter().chain(response.members.iter().map(|m| m.2)))
-            }
+            Self::LeaveGroup(response) => first(
+                [response.error_code]
+                    .into_iter()
+                    .chain(response.members.iter().map(|m| m.2)),
+            ),
             Self::OffsetCommit(response) => first(response.partitions.iter().map(|p| p.1)),
             Self::OffsetFetch(response) => response.error_code,
             Self::CreateTopics(response) => response.error_code,

@@ -107,7 +107,12 @@ impl MetadataImage {
     pub fn replay(&mut self, record: &MetadataRecord) {
         self.next_offset += 1;
         match record {
-            MetadataRecord::RegisterBroker { broker_id, broker_epoch, incarnation_id, rack } => {
+            MetadataRecord::RegisterBroker {
+                broker_id,
+                broker_epoch,
+                incarnation_id,
+                rack,
+            } => {
                 self.brokers.insert(
                     *broker_id,
                     BrokerRegistration {
@@ -132,14 +137,27 @@ impl MetadataImage {
                     broker.in_controlled_shutdown = *in_controlled_shutdown;
                 }
             }
-            MetadataRecord::Topic { topic_id, name, config } => {
+            MetadataRecord::Topic {
+                topic_id,
+                name,
+                config,
+            } => {
                 self.topics.insert(
                     *topic_id,
-                    TopicImage { name: name.clone(), config: config.clone(), partitions: vec![] },
+                    TopicImage {
+                        name: name.clone(),
+                        config: config.clone(),
+                        partitions: vec![],
+                    },
                 );
             }
-            MetadataRecord::Partition { topic_partition, registration } => {
-                let Some(topic) = self.topics.get_mut(&topic_partition.topic) else { return };
+            MetadataRecord::Partition {
+                topic_partition,
+                registration,
+            } => {
+                let Some(topic) = self.topics.get_mut(&topic_partition.topic) else {
+                    return;
+                };
                 let index = usize::try_from(topic_partition.partition).unwrap_or(usize::MAX);
                 match topic.partitions.get_mut(index) {
                     Some(slot) => *slot = registration.clone(),
@@ -152,20 +170,32 @@ impl MetadataImage {
     /// The registration of a partition.
     pub fn partition(&self, topic_partition: TopicPartition) -> Option<&PartitionRegistration> {
         let index = usize::try_from(topic_partition.partition).ok()?;
-        self.topics.get(&topic_partition.topic)?.partitions.get(index).map(AsRef::as_ref)
+        self.topics
+            .get(&topic_partition.topic)?
+            .partitions
+            .get(index)
+            .map(AsRef::as_ref)
     }
 
     /// The topic called `name`.
     pub fn topic_by_name(&self, name: &str) -> Option<(TopicId, &TopicImage)> {
-        self.topics.iter().find(|(_, topic)| &*topic.name == name).map(|(id, topic)| (*id, topic))
+        self.topics
+            .iter()
+            .find(|(_, topic)| &*topic.name == name)
+            .map(|(id, topic)| (*id, topic))
     }
 
     /// Every partition with its registration.
     pub fn partitions(&self) -> impl Iterator<Item = (TopicPartition, &PartitionRegistration)> {
         self.topics.iter().flat_map(|(topic_id, topic)| {
-            (0_u32..).zip(&topic.partitions).map(|(partition, registration)| {
-                (TopicPartition::new(*topic_id, partition), registration.as_ref())
-            })
+            (0_u32..)
+                .zip(&topic.partitions)
+                .map(|(partition, registration)| {
+                    (
+                        TopicPartition::new(*topic_id, partition),
+                        registration.as_ref(),
+                    )
+                })
         })
     }
 
@@ -179,9 +209,15 @@ impl MetadataImage {
     /// The members that a partition's ISR needs for `acks=all`: `min.insync.replicas`, but no more
     /// than it has replicas (since 3.7).
     pub fn effective_min_isr(&self, topic_partition: TopicPartition) -> u32 {
-        let Some(topic) = self.topics.get(&topic_partition.topic) else { return 1 };
-        let replicas = self.partition(topic_partition).map_or(1, |part| part.replicas.len());
+        let Some(topic) = self.topics.get(&topic_partition.topic) else {
+            return 1;
+        };
+        let replicas = self
+            .partition(topic_partition)
+            .map_or(1, |part| part.replicas.len());
         let replicas = u32::try_from(replicas).unwrap_or(u32::MAX);
-        u32::try_from(topic.config.min_insync_replicas).unwrap_or(u32::MAX).min(replicas)
+        u32::try_from(topic.config.min_insync_replicas)
+            .unwrap_or(u32::MAX)
+            .min(replicas)
     }
 }

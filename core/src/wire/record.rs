@@ -167,7 +167,13 @@ impl Record {
     pub fn text(record_id: RecordId, key: Option<Arc<str>>, value: Arc<str>, at: SimTime) -> Self {
         let length = key.as_ref().map_or(0, |key| key.len()) + value.len();
         let size_bytes = Self::OVERHEAD_BYTES + u32::try_from(length).unwrap_or(u32::MAX / 2);
-        Self { record_id, key, value: RecordValue::Text(value), timestamp: at, size_bytes }
+        Self {
+            record_id,
+            key,
+            value: RecordValue::Text(value),
+            timestamp: at,
+            size_bytes,
+        }
     }
 
     /// The text that an application put in; unset for the coordinator's records.

@@ -72,11 +72,7 @@ impl Consumer {
     }
 
     /// Takes up the next record, or goes back to `poll`.
-    fn take_up(
-        &mut self,
-        mut queue: VecDeque<(TopicPartition, Offset, Record)>,
-        out: &mut Out,
-    ) {
+    fn take_up(&mut self, mut queue: VecDeque<(TopicPartition, Offset, Record)>, out: &mut Out) {
         let Some((topic_partition, offset, record)) = queue.pop_front() else {
             self.finish_batch(out);
             return;
@@ -91,8 +87,15 @@ impl Consumer {
             until,
         });
         let generation_id = self.membership.generation_id;
-        let work =
-            Work { topic_partition, offset, record, since: out.now, until, generation_id, queue };
+        let work = Work {
+            topic_partition,
+            offset,
+            record,
+            since: out.now,
+            until,
+            generation_id,
+            queue,
+        };
         self.app = App::Processing(work);
         if time.is_none() {
             out.exit(Exit::Crash(Arc::from("crash record")));
@@ -104,7 +107,11 @@ impl Consumer {
     /// How long a record takes; unset when it crashes the process.
     fn time_for(&mut self, record: &Record) -> Option<Span> {
         let rule = record.as_text().and_then(|text| {
-            self.settings.processing.rules.iter().find(|(value, _)| value == text)
+            self.settings
+                .processing
+                .rules
+                .iter()
+                .find(|(value, _)| value == text)
         });
         if let Some((_, effect)) = rule {
             return *effect;
@@ -121,8 +128,12 @@ impl Consumer {
 
     /// The record in hand is done.
     pub(super) fn on_record_done(&mut self, out: &mut Out) {
-        let App::Processing(_) = &self.app else { return };
-        let App::Processing(work) = std::mem::replace(&mut self.app, App::Polling) else { return };
+        let App::Processing(_) = &self.app else {
+            return;
+        };
+        let App::Processing(work) = std::mem::replace(&mut self.app, App::Polling) else {
+            return;
+        };
         out.trace(TraceEvent::RecordProcessed {
             topic_partition: work.topic_partition,
             offset: work.offset,
@@ -179,7 +190,10 @@ impl Consumer {
         if !owned.is_empty() {
             let is_valid = generation_id != -1 && self.membership.state == MemberState::Stable;
             out.trace(if is_valid {
-                TraceEvent::PartitionsRevoked { partitions: owned, generation_id }
+                TraceEvent::PartitionsRevoked {
+                    partitions: owned,
+                    generation_id,
+                }
             } else {
                 TraceEvent::PartitionsLost { partitions: owned }
             });
@@ -194,7 +208,9 @@ impl Consumer {
 
     /// Sends LeaveGroup, if there is a membership to leave. Static members never leave.
     pub(super) fn leave_group(&mut self, reason: &str, out: &mut Out) -> bool {
-        let Some(coordinator) = self.coordinator else { return false };
+        let Some(coordinator) = self.coordinator else {
+            return false;
+        };
         if self.group_instance_id().is_some() || self.membership.member_id.is_empty() {
             return false;
         }

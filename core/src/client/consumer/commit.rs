@@ -79,7 +79,10 @@ impl Consumer {
             self.after_sync_commit(out);
         } else if self.coordinator.is_none() {
             self.look_up(out);
-            out.arm(Timer::RetryBackoff, Span::from_millis(self.config().retry_backoff_ms));
+            out.arm(
+                Timer::RetryBackoff,
+                Span::from_millis(self.config().retry_backoff_ms),
+            );
         } else if !self.send_commit(CommitKind::Sync, offsets, out) {
             self.commit_refused_here(out);
             self.after_sync_commit(out);
@@ -88,9 +91,9 @@ impl Consumer {
 
     /// `commitSync()` tries again after a retriable failure.
     pub(super) fn retry_sync_commit(&mut self, out: &mut Out) {
-        let is_waiting = self.requests.values().any(|purpose| {
-            matches!(purpose, Purpose::Commit(call) if call.kind == CommitKind::Sync)
-        });
+        let is_waiting = self.requests.values().any(
+            |purpose| matches!(purpose, Purpose::Commit(call) if call.kind == CommitKind::Sync),
+        );
         if self.app == App::Committing && !is_waiting {
             self.commit_sync(out);
         }
@@ -131,7 +134,9 @@ impl Consumer {
             .iter()
             .filter_map(|(id, owned)| owned.processed.map(|processed| (*id, processed)))
             .filter(|(id, processed)| {
-                self.partitions.get(id).is_none_or(|owned| owned.committed != Some(*processed))
+                self.partitions
+                    .get(id)
+                    .is_none_or(|owned| owned.committed != Some(*processed))
             })
             .collect()
     }
@@ -143,7 +148,9 @@ impl Consumer {
         offsets: Vec<(TopicPartition, Offset)>,
         out: &mut Out,
     ) -> bool {
-        let Some(coordinator) = self.coordinator else { return false };
+        let Some(coordinator) = self.coordinator else {
+            return false;
+        };
         if offsets.is_empty() || self.membership.state != MemberState::Stable {
             return false;
         }
@@ -154,12 +161,20 @@ impl Consumer {
             generation_id,
             member_id: member_id.clone(),
             group_instance_id: self.group_instance_id(),
-            offsets: offsets.iter().map(|(id, offset)| (*id, *offset, -1)).collect(),
+            offsets: offsets
+                .iter()
+                .map(|(id, offset)| (*id, *offset, -1))
+                .collect(),
             version: OFFSET_COMMIT_VERSION,
         };
         let body = Request::OffsetCommit(request);
         let correlation = out.request(NodeId::Broker(coordinator), body, self.request_timeout());
-        let call = CommitCall { kind, generation_id, member_id, offsets };
+        let call = CommitCall {
+            kind,
+            generation_id,
+            member_id,
+            offsets,
+        };
         self.requests.insert(correlation, Purpose::Commit(call));
         true
     }
@@ -221,7 +236,10 @@ impl Consumer {
             }),
             _ => Some("KafkaException"),
         };
-        out.trace(TraceEvent::CommitFailed { error_code, exception: exception.map(Arc::from) });
+        out.trace(TraceEvent::CommitFailed {
+            error_code,
+            exception: exception.map(Arc::from),
+        });
         self.commit_settled(call, exception.is_none(), out);
     }
 

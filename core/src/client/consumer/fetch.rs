@@ -31,7 +31,9 @@ impl Consumer {
         let mut by_leader: BTreeMap<BrokerId, Vec<FetchPartition>> = BTreeMap::new();
         let mut is_leader_missing = false;
         for (topic_partition, owned) in &self.partitions {
-            let Some(position) = owned.position() else { continue };
+            let Some(position) = owned.position() else {
+                continue;
+            };
             if !owned.buffered.is_empty() {
                 continue;
             }
@@ -96,7 +98,8 @@ impl Consumer {
             self.metadata.request_update(out);
             let wait = Span::from_millis(self.config().retry_backoff_ms);
             // A fetch that fails at once would otherwise be sent again at once.
-            self.metadata.on_connection_failed(broker, &mut self.stream, out.now);
+            self.metadata
+                .on_connection_failed(broker, &mut self.stream, out.now);
             out.arm(Timer::FetchBackoff(broker), wait);
         }
     }
@@ -104,8 +107,12 @@ impl Consumer {
     /// Takes in one partition's answer. False if it failed and is worth another try.
     fn take_in(&mut self, response: &FetchPartitionResponse, out: &mut Out) -> bool {
         let topic_partition = response.topic_partition;
-        let Some(owned) = self.partitions.get_mut(&topic_partition) else { return true };
-        let Some(position) = owned.position() else { return true };
+        let Some(owned) = self.partitions.get_mut(&topic_partition) else {
+            return true;
+        };
+        let Some(position) = owned.position() else {
+            return true;
+        };
         match response.error_code {
             ErrorCode::None => {
                 owned.high_watermark = Some(response.high_watermark);
@@ -134,9 +141,12 @@ impl Consumer {
                 true
             }
             _ => {
-                let news = response.current_leader.is_some_and(|(leader, leader_epoch)| {
-                    self.metadata.update_leader(topic_partition, leader, leader_epoch)
-                });
+                let news = response
+                    .current_leader
+                    .is_some_and(|(leader, leader_epoch)| {
+                        self.metadata
+                            .update_leader(topic_partition, leader, leader_epoch)
+                    });
                 news
             }
         }

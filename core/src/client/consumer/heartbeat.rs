@@ -36,7 +36,10 @@ impl Consumer {
     pub(super) fn enable_heartbeat(&mut self, out: &mut Out) {
         self.heartbeat.is_enabled = true;
         self.heartbeat.failures = 0;
-        out.arm(Timer::Heartbeat, Span::from_millis(self.config().heartbeat_interval_ms));
+        out.arm(
+            Timer::Heartbeat,
+            Span::from_millis(self.config().heartbeat_interval_ms),
+        );
         self.reset_session(out);
     }
 
@@ -62,7 +65,10 @@ impl Consumer {
         }
         let Some(coordinator) = self.coordinator else {
             self.look_up(out);
-            out.arm(Timer::Heartbeat, Span::from_millis(self.config().retry_backoff_ms));
+            out.arm(
+                Timer::Heartbeat,
+                Span::from_millis(self.config().retry_backoff_ms),
+            );
             return;
         };
         let generation_id = self.membership.generation_id;
@@ -75,8 +81,17 @@ impl Consumer {
         };
         let body = Request::Heartbeat(request);
         let correlation = out.request(NodeId::Broker(coordinator), body, self.request_timeout());
-        self.requests.insert(correlation, Purpose::Heartbeat { generation_id, member_id });
-        out.arm(Timer::Heartbeat, Span::from_millis(self.config().heartbeat_interval_ms));
+        self.requests.insert(
+            correlation,
+            Purpose::Heartbeat {
+                generation_id,
+                member_id,
+            },
+        );
+        out.arm(
+            Timer::Heartbeat,
+            Span::from_millis(self.config().heartbeat_interval_ms),
+        );
     }
 
     /// Takes in the answer to a heartbeat that was sent under this generation and member id.
@@ -127,8 +142,10 @@ impl Consumer {
         let member_id = &self.membership.member_id;
         let protocol = self.membership.protocol_name.as_deref().unwrap_or("null");
         let instance = self.config().group_instance_id.as_ref();
-        let instance =
-            instance.map_or_else(|| "Optional.empty".to_owned(), |id| format!("Optional[{id}]"));
+        let instance = instance.map_or_else(
+            || "Optional.empty".to_owned(),
+            |id| format!("Optional[{id}]"),
+        );
         self.client_log(
             &format!(
                 "Attempt to heartbeat with Generation{{generationId={generation_id}, \
@@ -175,16 +192,20 @@ impl Consumer {
     /// `AbstractCoordinator.HeartbeatThread.run`, `maybeLeaveGroup` (KIP-62).
     pub(super) fn on_poll_timeout(&mut self, out: &mut Out) {
         let state = self.membership.state;
-        let is_member =
-            state == MemberState::CompletingRebalance || state == MemberState::Stable;
+        let is_member = state == MemberState::CompletingRebalance || state == MemberState::Stable;
         if !is_member || !self.heartbeat.is_enabled {
             return;
         }
         if self.coordinator.is_none() {
-            out.arm(Timer::PollTimeout, Span::from_millis(self.config().retry_backoff_ms));
+            out.arm(
+                Timer::PollTimeout,
+                Span::from_millis(self.config().retry_backoff_ms),
+            );
             return;
         }
-        out.trace(TraceEvent::PollTimeoutExpired { last_poll_at: self.last_poll_at });
+        out.trace(TraceEvent::PollTimeoutExpired {
+            last_poll_at: self.last_poll_at,
+        });
         self.client_log(
             "consumer poll timeout has expired. This means the time between subsequent calls to \
              poll() was longer than the configured max.poll.interval.ms, which typically implies \

@@ -24,7 +24,9 @@ impl Consumer {
         }
         match self.metadata.pick_broker(out.now) {
             Ok(broker) => {
-                let request = FindCoordinatorRequest { group_id: self.group() };
+                let request = FindCoordinatorRequest {
+                    group_id: self.group(),
+                };
                 let body = Request::FindCoordinator(request);
                 let timeout = self.request_timeout();
                 let correlation = out.request(NodeId::Broker(broker), body, timeout);
@@ -75,7 +77,9 @@ impl Consumer {
     pub(super) fn request_rejoin(&mut self, reason: &str, out: &mut Out) {
         self.membership.rejoin_needed = true;
         self.membership.rejoin_reason = Arc::from(reason);
-        out.trace(TraceEvent::RejoinRequested { reason: Arc::from(reason) });
+        out.trace(TraceEvent::RejoinRequested {
+            reason: Arc::from(reason),
+        });
         self.client_log(&format!("Request joining group due to: {reason}"), out);
     }
 
@@ -84,7 +88,11 @@ impl Consumer {
         if previous != state {
             self.membership.state = state;
             let generation_id = self.membership.generation_id;
-            out.trace(TraceEvent::MemberStateChanged { previous, state, generation_id });
+            out.trace(TraceEvent::MemberStateChanged {
+                previous,
+                state,
+                generation_id,
+            });
         }
     }
 
@@ -104,19 +112,30 @@ impl Consumer {
     /// `ILLEGAL_GENERATION` (since 3.2).
     pub(super) fn reset_membership(&mut self, error_code: ErrorCode, api: &str, out: &mut Out) {
         let keeps_member_id = error_code == ErrorCode::IllegalGeneration;
-        let what = if keeps_member_id { "generation" } else { "generation and member id" };
+        let what = if keeps_member_id {
+            "generation"
+        } else {
+            "generation and member id"
+        };
         self.client_log(
             &format!("Resetting {what} due to: encountered {error_code} from {api} response"),
             out,
         );
         self.forget_membership(!keeps_member_id, out);
-        self.request_rejoin(&format!("encountered {error_code} from {api} response"), out);
+        self.request_rejoin(
+            &format!("encountered {error_code} from {api} response"),
+            out,
+        );
     }
 
     /// As leader: partitions have been added since the assignment was computed.
     pub(super) fn check_metadata_change(&mut self, out: &mut Out) {
-        let Some(snapshot) = &self.membership.assignment_snapshot else { return };
-        let has_changed = snapshot.iter().any(|(name, count)| self.partition_count(name) != *count);
+        let Some(snapshot) = &self.membership.assignment_snapshot else {
+            return;
+        };
+        let has_changed = snapshot
+            .iter()
+            .any(|(name, count)| self.partition_count(name) != *count);
         if has_changed && self.membership.is_leader && !self.membership.rejoin_needed {
             self.membership.assignment_snapshot = None;
             self.request_rejoin("cached metadata has changed", out);
@@ -125,7 +144,9 @@ impl Consumer {
 
     fn partition_count(&self, name: &str) -> u32 {
         let known = self.metadata.topic_by_name(name);
-        known.map_or(0, |(_, topic)| u32::try_from(topic.partitions.len()).unwrap_or(u32::MAX))
+        known.map_or(0, |(_, topic)| {
+            u32::try_from(topic.partitions.len()).unwrap_or(u32::MAX)
+        })
     }
 
     /// The join procedure, as far as it gets without waiting.
@@ -195,15 +216,23 @@ impl Consumer {
         } else {
             if !partitions.is_empty() {
                 let names = self.names(&partitions);
-                self.client_log(&format!("Revoke previously assigned partitions {names}"), out);
+                self.client_log(
+                    &format!("Revoke previously assigned partitions {names}"),
+                    out,
+                );
             }
-            out.trace(TraceEvent::PartitionsRevoked { partitions, generation_id });
+            out.trace(TraceEvent::PartitionsRevoked {
+                partitions,
+                generation_id,
+            });
         }
         self.drop_partitions();
     }
 
     fn send_join(&mut self, out: &mut Out) {
-        let Some(coordinator) = self.coordinator else { return };
+        let Some(coordinator) = self.coordinator else {
+            return;
+        };
         self.client_log("(Re-)joining group", out);
         self.become_state(MemberState::PreparingRebalance, out);
         let config = self.config();
@@ -303,10 +332,15 @@ impl Consumer {
     fn on_joined(&mut self, response: &JoinGroupResponse, out: &mut Out) {
         self.membership.generation_id = response.generation_id;
         self.membership.member_id = response.member_id.clone();
-        self.membership.protocol_name.clone_from(&response.protocol_name);
+        self.membership
+            .protocol_name
+            .clone_from(&response.protocol_name);
         self.become_state(MemberState::CompletingRebalance, out);
         self.enable_heartbeat(out);
-        let text = format!("Successfully joined group with generation {}", self.generation_text());
+        let text = format!(
+            "Successfully joined group with generation {}",
+            self.generation_text()
+        );
         self.client_log(&text, out);
         self.membership.is_leader = response.leader == response.member_id;
         if !self.membership.is_leader {
@@ -337,7 +371,10 @@ impl Consumer {
     /// metadata first.
     fn watch_group_topics(&mut self, members: &[JoinGroupMember], out: &mut Out) -> bool {
         let mut is_new = false;
-        for name in members.iter().flat_map(|member| &member.subscription.topics) {
+        for name in members
+            .iter()
+            .flat_map(|member| &member.subscription.topics)
+        {
             is_new |= self.metadata.want(name);
         }
         if is_new {
@@ -357,9 +394,13 @@ impl Consumer {
 
     /// `onLeaderElected`: runs the assignor and brings the result to the coordinator.
     fn compute_assignment(&mut self, members: &[JoinGroupMember], out: &mut Out) {
-        let Some(assignor) = self.membership.protocol_name.clone() else { return };
-        let names: BTreeSet<&Arc<str>> =
-            members.iter().flat_map(|member| &member.subscription.topics).collect();
+        let Some(assignor) = self.membership.protocol_name.clone() else {
+            return;
+        };
+        let names: BTreeSet<&Arc<str>> = members
+            .iter()
+            .flat_map(|member| &member.subscription.topics)
+            .collect();
         let sizes: BTreeMap<Arc<str>, (TopicId, u32)> = names
             .into_iter()
             .filter_map(|name| {
@@ -381,8 +422,12 @@ impl Consumer {
                 .into_iter()
                 .map(|(member_id, partitions)| (member_id, Arc::new(partitions)))
                 .collect();
-        self.membership.assignment_snapshot =
-            Some(sizes.iter().map(|(name, (_, count))| (name.clone(), *count)).collect());
+        self.membership.assignment_snapshot = Some(
+            sizes
+                .iter()
+                .map(|(name, (_, count))| (name.clone(), *count))
+                .collect(),
+        );
         let listed: Vec<String> = assignments
             .iter()
             .map(|(id, parts)| format!("{id}=Assignment(partitions=[{}])", self.names(parts)))
@@ -415,11 +460,7 @@ impl Consumer {
         );
     }
 
-    fn send_sync(
-        &mut self,
-        assignments: Vec<(MemberId, Arc<Vec<TopicPartition>>)>,
-        out: &mut Out,
-    ) {
+    fn send_sync(&mut self, assignments: Vec<(MemberId, Arc<Vec<TopicPartition>>)>, out: &mut Out) {
         let Some(coordinator) = self.coordinator else {
             self.join_failed("CoordinatorNotAvailableException", true, out);
             return;
@@ -439,7 +480,13 @@ impl Consumer {
         let timeout = self.request_timeout().max(longest);
         let body = Request::SyncGroup(request);
         let correlation = out.request(NodeId::Broker(coordinator), body, timeout);
-        self.requests.insert(correlation, Purpose::Sync { generation_id, member_id });
+        self.requests.insert(
+            correlation,
+            Purpose::Sync {
+                generation_id,
+                member_id,
+            },
+        );
         self.membership.call_in_flight = true;
     }
 
@@ -493,8 +540,10 @@ impl Consumer {
         self.membership.rejoin_reason = Arc::from("");
         self.membership.needs_join_prepare = true;
         self.membership.failures = 0;
-        let text =
-            format!("Successfully synced group in generation {}", self.generation_text());
+        let text = format!(
+            "Successfully synced group in generation {}",
+            self.generation_text()
+        );
         self.client_log(&text, out);
         self.become_state(MemberState::Stable, out);
         let added: Arc<[TopicPartition]> = assignment

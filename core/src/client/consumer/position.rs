@@ -66,7 +66,9 @@ impl OwnedPartition {
 
     /// Records fetched and not returned by `poll`.
     pub fn buffered_count(&self) -> u32 {
-        let Some(position) = self.position() else { return 0 };
+        let Some(position) = self.position() else {
+            return 0;
+        };
         let count: i64 = self
             .buffered
             .iter()
@@ -88,7 +90,9 @@ impl Consumer {
         self.partitions.retain(|id, _| assignment.contains(id));
         self.buffered.retain(|id| assignment.contains(id));
         for topic_partition in assignment {
-            self.partitions.entry(*topic_partition).or_insert_with(OwnedPartition::new);
+            self.partitions
+                .entry(*topic_partition)
+                .or_insert_with(OwnedPartition::new);
         }
     }
 
@@ -113,13 +117,16 @@ impl Consumer {
             if self.config().group_id.is_none() {
                 self.set_progress(&unknown, Progress::NeedsReset);
             } else if let Some(coordinator) = self.coordinator {
-                let request =
-                    OffsetFetchRequest { group_id: self.group(), partitions: unknown.clone() };
+                let request = OffsetFetchRequest {
+                    group_id: self.group(),
+                    partitions: unknown.clone(),
+                };
                 let body = Request::OffsetFetch(request);
                 let to = NodeId::Broker(coordinator);
                 let correlation = out.request(to, body, self.request_timeout());
                 self.set_progress(&unknown, Progress::Asked);
-                self.requests.insert(correlation, Purpose::OffsetFetch(unknown));
+                self.requests
+                    .insert(correlation, Purpose::OffsetFetch(unknown));
             }
         }
         let resetting = self.with_progress(Progress::NeedsReset);
@@ -162,7 +169,8 @@ impl Consumer {
             let body = Request::ListOffsets(request);
             let correlation = out.request(NodeId::Broker(leader), body, self.request_timeout());
             self.set_progress(&partitions, Progress::Asked);
-            self.requests.insert(correlation, Purpose::ListOffsets(partitions));
+            self.requests
+                .insert(correlation, Purpose::ListOffsets(partitions));
         }
         if is_leader_missing {
             self.metadata.request_update(out);
@@ -186,7 +194,9 @@ impl Consumer {
         }
         self.position_failures = 0;
         for (topic_partition, offset, _) in &response.offsets {
-            let Some(owned) = self.asked_mut(*topic_partition) else { continue };
+            let Some(owned) = self.asked_mut(*topic_partition) else {
+                continue;
+            };
             if offset.is_known() {
                 owned.progress = Progress::At(*offset);
                 owned.committed = Some(*offset);
@@ -198,7 +208,10 @@ impl Consumer {
             } else {
                 owned.progress = Progress::NeedsReset;
                 let name = self.names(&[*topic_partition]);
-                self.client_log(&format!("Found no committed offset for partition {name}"), out);
+                self.client_log(
+                    &format!("Found no committed offset for partition {name}"),
+                    out,
+                );
             }
         }
     }
@@ -222,7 +235,9 @@ impl Consumer {
                 failed.push(*topic_partition);
                 continue;
             }
-            let Some(owned) = self.asked_mut(*topic_partition) else { continue };
+            let Some(owned) = self.asked_mut(*topic_partition) else {
+                continue;
+            };
             owned.progress = Progress::At(*offset);
             let name = self.names(&[*topic_partition]);
             self.client_log(

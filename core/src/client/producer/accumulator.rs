@@ -105,7 +105,11 @@ impl Accumulator {
 
     /// Records in batches that have not been sent.
     pub fn record_count(&self) -> u32 {
-        self.queues.values().flatten().map(ProducerBatch::record_count).sum()
+        self.queues
+            .values()
+            .flatten()
+            .map(ProducerBatch::record_count)
+            .sum()
     }
 
     /// Whether a record fits into the last batch of its partition, or memory allows a new one.
@@ -115,9 +119,12 @@ impl Accumulator {
     }
 
     fn last_has_room(&self, topic_partition: TopicPartition, size_bytes: u32) -> bool {
-        self.queues.get(&topic_partition).and_then(VecDeque::back).is_some_and(|last| {
-            last.attempts == 0 && last.size_bytes + size_bytes <= self.batch_size
-        })
+        self.queues
+            .get(&topic_partition)
+            .and_then(VecDeque::back)
+            .is_some_and(|last| {
+                last.attempts == 0 && last.size_bytes + size_bytes <= self.batch_size
+            })
     }
 
     /// Bytes that a new batch takes from the pool.
@@ -133,7 +140,11 @@ impl Accumulator {
             let queue = self.queues.entry(topic_partition).or_default();
             queue.push_back(ProducerBatch::new(since));
         }
-        if let Some(batch) = self.queues.get_mut(&topic_partition).and_then(VecDeque::back_mut) {
+        if let Some(batch) = self
+            .queues
+            .get_mut(&topic_partition)
+            .and_then(VecDeque::back_mut)
+        {
             batch.size_bytes += size_bytes;
             batch.records.push(record);
         }
@@ -147,7 +158,11 @@ impl Accumulator {
 
     /// Partitions with a batch that waits.
     pub fn partitions_with_batches(&self) -> Vec<TopicPartition> {
-        self.queues.iter().filter(|(_, queue)| !queue.is_empty()).map(|(id, _)| *id).collect()
+        self.queues
+            .iter()
+            .filter(|(_, queue)| !queue.is_empty())
+            .map(|(id, _)| *id)
+            .collect()
     }
 
     fn first(&self, topic_partition: TopicPartition) -> Option<&ProducerBatch> {
@@ -161,7 +176,9 @@ impl Accumulator {
         is_exhausted: bool,
         now: SimTime,
     ) -> bool {
-        let Some(batch) = self.first(topic_partition) else { return false };
+        let Some(batch) = self.first(topic_partition) else {
+            return false;
+        };
         match batch.retry_at {
             Some(retry_at) => retry_at <= now,
             None => {
@@ -174,7 +191,10 @@ impl Accumulator {
 
     fn is_full(&self, topic_partition: TopicPartition, batch: &ProducerBatch) -> bool {
         self.batch_size <= batch.size_bytes
-            || self.queues.get(&topic_partition).is_some_and(|queue| 1 < queue.len())
+            || self
+                .queues
+                .get(&topic_partition)
+                .is_some_and(|queue| 1 < queue.len())
     }
 
     /// Whether the first batch of a partition may go with others to a leader that is ready.
@@ -185,17 +205,23 @@ impl Accumulator {
 
     /// Size of the first batch of a partition.
     pub fn first_size(&self, topic_partition: TopicPartition) -> u64 {
-        self.first(topic_partition).map_or(0, |batch| u64::from(batch.size_bytes))
+        self.first(topic_partition)
+            .map_or(0, |batch| u64::from(batch.size_bytes))
     }
 
     /// Takes the first batch of a partition.
     pub fn take_first(&mut self, topic_partition: TopicPartition) -> Option<ProducerBatch> {
-        self.queues.get_mut(&topic_partition).and_then(VecDeque::pop_front)
+        self.queues
+            .get_mut(&topic_partition)
+            .and_then(VecDeque::pop_front)
     }
 
     /// Puts a failed batch back at the front of its queue.
     pub fn put_back(&mut self, topic_partition: TopicPartition, batch: ProducerBatch) {
-        self.queues.entry(topic_partition).or_default().push_front(batch);
+        self.queues
+            .entry(topic_partition)
+            .or_default()
+            .push_front(batch);
     }
 
     /// Takes the batches that have waited for `limit`.
@@ -206,7 +232,10 @@ impl Accumulator {
     ) -> Vec<(TopicPartition, ProducerBatch)> {
         let mut expired = Vec::new();
         for (topic_partition, queue) in &mut self.queues {
-            while queue.front().is_some_and(|batch| batch.created_at + limit <= now) {
+            while queue
+                .front()
+                .is_some_and(|batch| batch.created_at + limit <= now)
+            {
                 expired.extend(queue.pop_front().map(|batch| (*topic_partition, batch)));
             }
         }

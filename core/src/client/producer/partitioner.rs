@@ -26,7 +26,10 @@ pub fn murmur2(bytes: &[u8]) -> u32 {
     let mut hash = SEED ^ length;
     let mut blocks = bytes.chunks_exact(4);
     for block in &mut blocks {
-        let word = block.iter().rev().fold(0_u32, |word, byte| (word << 8) | u32::from(*byte));
+        let word = block
+            .iter()
+            .rev()
+            .fold(0_u32, |word, byte| (word << 8) | u32::from(*byte));
         let mut mixed = word.wrapping_mul(MULTIPLIER);
         mixed ^= mixed >> 24;
         mixed = mixed.wrapping_mul(MULTIPLIER);
@@ -34,7 +37,10 @@ pub fn murmur2(bytes: &[u8]) -> u32 {
     }
     let tail = blocks.remainder();
     if !tail.is_empty() {
-        hash ^= tail.iter().rev().fold(0_u32, |word, byte| (word << 8) | u32::from(*byte));
+        hash ^= tail
+            .iter()
+            .rev()
+            .fold(0_u32, |word, byte| (word << 8) | u32::from(*byte));
         hash = hash.wrapping_mul(MULTIPLIER);
     }
     hash ^= hash >> 13;
@@ -79,16 +85,33 @@ impl StickyPartitioner {
         {
             return sticky.partition;
         }
-        let count = metadata.topics().get(&topic).map_or(0, |known| known.partitions.len());
+        let count = metadata
+            .topics()
+            .get(&topic)
+            .map_or(0, |known| known.partitions.len());
         let count = u32::try_from(count).unwrap_or_default();
         let available: Vec<u32> = (0..count)
-            .filter(|partition| metadata.leader(TopicPartition::new(topic, *partition)).is_some())
+            .filter(|partition| {
+                metadata
+                    .leader(TopicPartition::new(topic, *partition))
+                    .is_some()
+            })
             .collect();
-        let choices = if available.is_empty() { (0..count).collect() } else { available };
+        let choices = if available.is_empty() {
+            (0..count).collect()
+        } else {
+            available
+        };
         let drawn = stream.below(u64::try_from(choices.len()).unwrap_or_default());
         let index = usize::try_from(drawn).unwrap_or_default();
         let partition = choices.get(index).copied().unwrap_or_default();
-        self.current.insert(topic, Sticky { partition, bytes: 0 });
+        self.current.insert(
+            topic,
+            Sticky {
+                partition,
+                bytes: 0,
+            },
+        );
         partition
     }
 
@@ -140,6 +163,10 @@ mod tests {
             assert_eq!(partitions, [three, six, twelve], "partitions of {key:?}");
         }
         let long = murmur2(b"lkjh234lh9fiuh90y23oiuhsafujhadof229phr9h19h89h8");
-        assert_eq!(i32::from_le_bytes(long.to_le_bytes()), -58_897_971, "UtilsTest.testMurmur2");
+        assert_eq!(
+            i32::from_le_bytes(long.to_le_bytes()),
+            -58_897_971,
+            "UtilsTest.testMurmur2"
+        );
     }
 }

@@ -23,12 +23,7 @@ impl Broker {
     /// `KafkaApis.handleTopicMetadataRequest`.
     /// # Simplified
     /// Topics are not created by asking for them (`auto.create.topics.enable` counts as false).
-    pub(super) fn handle_metadata(
-        &self,
-        reply: ReplyTo,
-        request: &MetadataRequest,
-        out: &mut Out,
-    ) {
+    pub(super) fn handle_metadata(&self, reply: ReplyTo, request: &MetadataRequest, out: &mut Out) {
         let image = self.replicas.image();
         let topics = request
             .topics
@@ -55,12 +50,24 @@ impl Broker {
                 },
             })
             .collect();
-        let brokers = image.brokers.keys().copied().filter(|id| self.is_alive(*id)).collect();
-        out.respond(reply, Response::Metadata(MetadataResponse { brokers, topics }));
+        let brokers = image
+            .brokers
+            .keys()
+            .copied()
+            .filter(|id| self.is_alive(*id))
+            .collect();
+        out.respond(
+            reply,
+            Response::Metadata(MetadataResponse { brokers, topics }),
+        );
     }
 
     fn is_alive(&self, broker: BrokerId) -> bool {
-        self.replicas.image().brokers.get(&broker).is_some_and(|registration| !registration.fenced)
+        self.replicas
+            .image()
+            .brokers
+            .get(&broker)
+            .is_some_and(|registration| !registration.fenced)
     }
 
     /// Tells a client who coordinates its group; the first to ask has `__consumer_offsets` created.
@@ -85,7 +92,11 @@ impl Broker {
                 let count = u32::try_from(topic.partitions.len()).unwrap_or(u32::MAX);
                 let partition = GroupCoordinator::partition_for(&request.group_id, count);
                 let id = TopicPartition::new(self.start.offsets_topic, partition);
-                let leader = self.replicas.image().partition(id).and_then(|part| part.leader);
+                let leader = self
+                    .replicas
+                    .image()
+                    .partition(id)
+                    .and_then(|part| part.leader);
                 leader.filter(|leader| self.is_alive(*leader))
             }
         };
@@ -93,7 +104,10 @@ impl Broker {
             Some(_) => ErrorCode::None,
             None => ErrorCode::CoordinatorNotAvailable,
         };
-        let response = FindCoordinatorResponse { error_code, coordinator };
+        let response = FindCoordinatorResponse {
+            error_code,
+            coordinator,
+        };
         out.respond(reply, Response::FindCoordinator(response));
     }
 
@@ -108,8 +122,7 @@ impl Broker {
             name: Arc::from(CONSUMER_OFFSETS),
             topic_id: self.start.offsets_topic,
             partition_count: u32::try_from(config.offsets_topic_num_partitions).unwrap_or(1),
-            replication_factor: u32::try_from(config.offsets_topic_replication_factor)
-                .unwrap_or(1),
+            replication_factor: u32::try_from(config.offsets_topic_replication_factor).unwrap_or(1),
             assignments: Vec::new(),
             config: Arc::new(TopicConfig {
                 min_insync_replicas: config.min_insync_replicas,
@@ -118,7 +131,8 @@ impl Broker {
         };
         let body = Request::CreateTopics(request);
         let correlation = out.request(self.start.controller, body, CREATE_TIMEOUT);
-        self.requests.insert(correlation, Purpose::CreateOffsetsTopic);
+        self.requests
+            .insert(correlation, Purpose::CreateOffsetsTopic);
     }
 }
 

@@ -26,7 +26,11 @@ impl Broker {
         out: &mut Out,
     ) {
         let image = self.replicas.image();
-        if request.offsets.iter().all(|(id, _, _)| image.partition(*id).is_some()) {
+        if request
+            .offsets
+            .iter()
+            .all(|(id, _, _)| image.partition(*id).is_some())
+        {
             self.coordinator.handle_offset_commit(reply, request, out);
             return;
         }
@@ -35,7 +39,10 @@ impl Broker {
             .iter()
             .map(|(id, _, _)| (*id, ErrorCode::UnknownTopicOrPartition))
             .collect();
-        out.respond(reply, Response::OffsetCommit(OffsetCommitResponse { partitions }));
+        out.respond(
+            reply,
+            Response::OffsetCommit(OffsetCommitResponse { partitions }),
+        );
     }
 
     /// Writes what the coordinator wants written, and tells it what is replicated by now.
@@ -46,7 +53,8 @@ impl Broker {
                     && let Some(partition) = self.replicas.partitions().get(&moved)
                 {
                     let high_watermark = partition.log.high_watermark();
-                    self.coordinator.on_high_watermark(moved.partition, high_watermark, out);
+                    self.coordinator
+                        .on_high_watermark(moved.partition, high_watermark, out);
                 }
             }
             let appends = self.coordinator.take_appends();
@@ -59,15 +67,18 @@ impl Broker {
                 let count = batch.count();
                 match self.replicas.append(id, batch, Acks::All, out) {
                     Ok(base_offset) => {
-                        self.coordinator.on_appended(append.append_id, base_offset + count, out);
+                        self.coordinator
+                            .on_appended(append.append_id, base_offset + count, out);
                         self.replicas.wake_followers(id, out);
                         if let Some(partition) = self.replicas.partitions().get(&id) {
                             let high_watermark = partition.log.high_watermark();
-                            self.coordinator.on_high_watermark(id.partition, high_watermark, out);
+                            self.coordinator
+                                .on_high_watermark(id.partition, high_watermark, out);
                         }
                     }
                     Err(error) => {
-                        self.coordinator.on_append_failed(append.append_id, error.error_code, out);
+                        self.coordinator
+                            .on_append_failed(append.append_id, error.error_code, out);
                     }
                 }
             }

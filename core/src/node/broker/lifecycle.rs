@@ -135,7 +135,9 @@ impl Broker {
     fn next_backoff(&mut self) -> Span {
         let exponent = self.lifecycle.failures.min(16);
         self.lifecycle.failures += 1;
-        Span::from_millis(BACKOFF_MS).times(1 << exponent).min(self.session_timeout())
+        Span::from_millis(BACKOFF_MS)
+            .times(1 << exponent)
+            .min(self.session_timeout())
     }
 
     fn session_timeout(&self) -> Span {

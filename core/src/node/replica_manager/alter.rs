@@ -46,7 +46,9 @@ impl ReplicaManager {
                 lag_max: Span::from_millis(self.config.replica_lag_time_max_ms),
                 now: out.now,
             };
-            let Some(partition) = self.partitions.get(&topic_partition) else { continue };
+            let Some(partition) = self.partitions.get(&topic_partition) else {
+                continue;
+            };
             if let Some((kept, out_of_sync)) = partition.shrunken_isr(around) {
                 self.log_shrink(topic_partition, &kept, &out_of_sync, out);
                 self.submit_isr(topic_partition, kept, out);
@@ -62,8 +64,12 @@ impl ReplicaManager {
         out_of_sync: &[BrokerId],
         out: &mut Out,
     ) {
-        let Some(partition) = self.partitions.get(&topic_partition) else { return };
-        let Some(leader) = partition.leader() else { return };
+        let Some(partition) = self.partitions.get(&topic_partition) else {
+            return;
+        };
+        let Some(leader) = partition.leader() else {
+            return;
+        };
         let name = self.partition_name(topic_partition);
         let lagging: Vec<String> = out_of_sync
             .iter()
@@ -138,9 +144,15 @@ impl ReplicaManager {
         let mut items = Vec::new();
         for (topic_partition, change_id) in pending {
             let partition = self.partitions.get(&topic_partition);
-            let still_wanted = partition.and_then(|part| part.leader()).is_some_and(|leader| {
-                leader.isr.pending.as_ref().is_some_and(|change| change.change_id == change_id)
-            });
+            let still_wanted = partition
+                .and_then(|part| part.leader())
+                .is_some_and(|leader| {
+                    leader
+                        .isr
+                        .pending
+                        .as_ref()
+                        .is_some_and(|change| change.change_id == change_id)
+                });
             if let Some(item) = partition.and_then(|part| part.alter_partition_item(around))
                 && still_wanted
             {
@@ -156,8 +168,7 @@ impl ReplicaManager {
             broker_epoch: self.broker_epoch,
             partitions: items,
         };
-        let correlation =
-            out.request(self.controller, Request::AlterPartition(request), TIMEOUT);
+        let correlation = out.request(self.controller, Request::AlterPartition(request), TIMEOUT);
         self.requests.insert(correlation, Purpose::AlterPartition);
     }
 
@@ -178,8 +189,10 @@ impl ReplicaManager {
             return;
         }
         for (topic_partition, change_id) in sent {
-            let result =
-                response.partitions.iter().find(|one| one.topic_partition == topic_partition);
+            let result = response
+                .partitions
+                .iter()
+                .find(|one| one.topic_partition == topic_partition);
             let (Some(result), Some(partition)) =
                 (result, self.partitions.get_mut(&topic_partition))
             else {
@@ -217,18 +230,28 @@ impl ReplicaManager {
 
     fn retry_alter_partition(&mut self, sent: Vec<(TopicPartition, u64)>, out: &mut Out) {
         for (topic_partition, change_id) in sent {
-            self.alter.pending.entry(topic_partition).or_insert(change_id);
+            self.alter
+                .pending
+                .entry(topic_partition)
+                .or_insert(change_id);
         }
         out.arm(Timer::AlterPartitionRetry, RETRY);
     }
 
     /// `orders-0`.
     pub(super) fn partition_name(&self, topic_partition: TopicPartition) -> String {
-        let topic = self.image.topics.get(&topic_partition.topic).map_or("?", |topic| &topic.name);
+        let topic = self
+            .image
+            .topics
+            .get(&topic_partition.topic)
+            .map_or("?", |topic| &topic.name);
         format!("{topic}-{}", topic_partition.partition)
     }
 }
 
 fn joined(ids: &[BrokerId]) -> String {
-    ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
+    ids.iter()
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join(",")
 }

@@ -53,8 +53,11 @@ impl ReplicaManager {
         let id = self.next_delayed_id;
         self.next_delayed_id += 1;
         let deadline = out.now + Span::from_millis(request.max_wait_ms);
-        let partitions: Arc<[TopicPartition]> =
-            request.partitions.iter().map(|wanted| wanted.topic_partition).collect();
+        let partitions: Arc<[TopicPartition]> = request
+            .partitions
+            .iter()
+            .map(|wanted| wanted.topic_partition)
+            .collect();
         out.trace(TraceEvent::RequestParked {
             from: reply.node,
             correlation: reply.correlation,
@@ -64,7 +67,12 @@ impl ReplicaManager {
             partitions,
         });
         out.arm_at(Timer::FetchExpiry(id), deadline);
-        let delayed = DelayedFetch { reply, since: out.now, deadline, request: request.clone() };
+        let delayed = DelayedFetch {
+            reply,
+            since: out.now,
+            deadline,
+            request: request.clone(),
+        };
         self.delayed_fetches.park(id, delayed);
     }
 
@@ -121,7 +129,9 @@ impl ReplicaManager {
                     let partition_max = u64::try_from(wanted.partition_max_bytes);
                     let max_bytes = budget.min(partition_max.unwrap_or_default());
                     let (batches, bytes) =
-                        partition.log.read(wanted.fetch_offset, limit, max_bytes, total == 0);
+                        partition
+                            .log
+                            .read(wanted.fetch_offset, limit, max_bytes, total == 0);
                     let mut one = success(wanted.topic_partition, partition);
                     one.batches = batches;
                     (one, bytes)
@@ -161,8 +171,11 @@ impl ReplicaManager {
                 ErrorCode::UnknownLeaderEpoch
             });
         }
-        let last_fetched_epoch =
-            if request.replica_id.is_some() { wanted.last_fetched_epoch } else { -1 };
+        let last_fetched_epoch = if request.replica_id.is_some() {
+            wanted.last_fetched_epoch
+        } else {
+            -1
+        };
         let diverging = partition.divergence(wanted.fetch_offset, last_fetched_epoch)?;
         Ok((partition, diverging))
     }
@@ -188,9 +201,9 @@ impl ReplicaManager {
 
     /// Answers the parked fetches that this partition's change satisfies.
     pub(super) fn complete_fetches(&mut self, topic_partition: TopicPartition, out: &mut Out) {
-        let ids = self.delayed_fetches.ids(|delayed| {
-            delayed.wants(topic_partition) && self.is_satisfied(&delayed.request)
-        });
+        let ids = self
+            .delayed_fetches
+            .ids(|delayed| delayed.wants(topic_partition) && self.is_satisfied(&delayed.request));
         for id in ids {
             self.complete_fetch(id, false, out);
         }
@@ -206,7 +219,9 @@ impl ReplicaManager {
                     let limit = readable_end(request, partition);
                     if wanted.fetch_offset < limit {
                         let enough = min_bytes - bytes;
-                        bytes += partition.log.bytes_between(wanted.fetch_offset, limit, enough);
+                        bytes += partition
+                            .log
+                            .bytes_between(wanted.fetch_offset, limit, enough);
                     }
                 }
             }
@@ -228,7 +243,9 @@ impl ReplicaManager {
     }
 
     fn complete_fetch(&mut self, id: u64, expired: bool, out: &mut Out) {
-        let Some(delayed) = self.delayed_fetches.take(id) else { return };
+        let Some(delayed) = self.delayed_fetches.take(id) else {
+            return;
+        };
         out.cancel(Timer::FetchExpiry(id));
         out.trace(TraceEvent::RequestReleased {
             from: delayed.reply.node,
@@ -247,23 +264,21 @@ impl ReplicaManager {
     /// while the high watermark lies before the leader's epoch.
     /// # Source
     /// `Partition.fetchOffsetForTimestamp` (KIP-207).
-    pub fn handle_list_offsets(
-        &self,
-        reply: ReplyTo,
-        request: &ListOffsetsRequest,
-        out: &mut Out,
-    ) {
+    pub fn handle_list_offsets(&self, reply: ReplyTo, request: &ListOffsetsRequest, out: &mut Out) {
         let partitions = request
             .partitions
             .iter()
-            .map(|(topic_partition, query)| {
-                match self.offset_for(*topic_partition, *query) {
+            .map(
+                |(topic_partition, query)| match self.offset_for(*topic_partition, *query) {
                     Ok(offset) => (*topic_partition, ErrorCode::None, offset),
                     Err(error_code) => (*topic_partition, error_code, Offset::UNKNOWN),
-                }
-            })
+                },
+            )
             .collect();
-        out.respond(reply, Response::ListOffsets(ListOffsetsResponse { partitions }));
+        out.respond(
+            reply,
+            Response::ListOffsets(ListOffsetsResponse { partitions }),
+        );
     }
 
     fn offset_for(
@@ -274,8 +289,10 @@ impl ReplicaManager {
         if self.image.partition(topic_partition).is_none() {
             return Err(ErrorCode::UnknownTopicOrPartition);
         }
-        let partition =
-            self.partitions.get(&topic_partition).ok_or(ErrorCode::NotLeaderOrFollower)?;
+        let partition = self
+            .partitions
+            .get(&topic_partition)
+            .ok_or(ErrorCode::NotLeaderOrFollower)?;
         let leader = partition.leader().ok_or(ErrorCode::NotLeaderOrFollower)?;
         match query {
             OffsetQuery::Earliest => Ok(partition.log.log_start_offset()),

@@ -44,14 +44,17 @@ impl Fetcher {
 
     /// Drops every partition that is not among `wanted` (sorted).
     pub(super) fn retain(&mut self, wanted: &[TopicPartition]) {
-        self.partitions.retain(|topic_partition, _| wanted.binary_search(topic_partition).is_ok());
+        self.partitions
+            .retain(|topic_partition, _| wanted.binary_search(topic_partition).is_ok());
     }
 
     /// Takes partitions in. True if one is new.
     pub(super) fn add_all(&mut self, partitions: &[TopicPartition]) -> bool {
         let before = self.partitions.len();
         for topic_partition in partitions {
-            self.partitions.entry(*topic_partition).or_insert(FetchState::Fetching);
+            self.partitions
+                .entry(*topic_partition)
+                .or_insert(FetchState::Fetching);
         }
         before < self.partitions.len()
     }
@@ -60,7 +63,9 @@ impl Fetcher {
 impl ReplicaManager {
     /// Fetches from `leader` whatever may be fetched, unless a fetch is in flight.
     pub(super) fn send_fetch(&mut self, leader: BrokerId, out: &mut Out) {
-        let Some(fetcher) = self.fetchers.get_mut(&leader) else { return };
+        let Some(fetcher) = self.fetchers.get_mut(&leader) else {
+            return;
+        };
         if fetcher.in_flight.is_some() {
             return;
         }
@@ -93,7 +98,10 @@ impl ReplicaManager {
         if wanted.is_empty() {
             return;
         }
-        let sent = wanted.iter().map(|one| (one.topic_partition, one.fetch_offset)).collect();
+        let sent = wanted
+            .iter()
+            .map(|one| (one.topic_partition, one.fetch_offset))
+            .collect();
         let request = FetchRequest {
             replica_id: Some(self.id),
             replica_epoch: self.broker_epoch,
@@ -125,7 +133,9 @@ impl ReplicaManager {
         response: &Response,
         out: &mut Out,
     ) -> bool {
-        let Some(purpose) = self.requests.remove(&correlation) else { return false };
+        let Some(purpose) = self.requests.remove(&correlation) else {
+            return false;
+        };
         match (purpose, response) {
             (Purpose::Fetch(leader), Response::Fetch(response)) => {
                 self.on_fetch_response(leader, correlation, response, out);
@@ -147,7 +157,9 @@ impl ReplicaManager {
 
     /// Takes in that a request gets no answer. False if it was not sent from here.
     pub fn on_disconnect(&mut self, correlation: CorrelationId, out: &mut Out) -> bool {
-        let Some(purpose) = self.requests.remove(&correlation) else { return false };
+        let Some(purpose) = self.requests.remove(&correlation) else {
+            return false;
+        };
         match purpose {
             Purpose::Fetch(leader) => self.on_fetch_failure(leader, correlation, out),
             Purpose::EndOffset(leader, topic_partition) => {
@@ -161,8 +173,14 @@ impl ReplicaManager {
     /// A failed request delays every partition of the fetcher.
     fn on_fetch_failure(&mut self, leader: BrokerId, correlation: CorrelationId, out: &mut Out) {
         let until = out.now + Span::from_millis(self.config.replica_fetch_backoff_ms);
-        let Some(fetcher) = self.fetchers.get_mut(&leader) else { return };
-        if fetcher.in_flight.as_ref().is_none_or(|(sent, _)| *sent != correlation) {
+        let Some(fetcher) = self.fetchers.get_mut(&leader) else {
+            return;
+        };
+        if fetcher
+            .in_flight
+            .as_ref()
+            .is_none_or(|(sent, _)| *sent != correlation)
+        {
             return;
         }
         fetcher.in_flight = None;
@@ -181,8 +199,12 @@ impl ReplicaManager {
         response: &FetchResponse,
         out: &mut Out,
     ) {
-        let Some(fetcher) = self.fetchers.get_mut(&leader) else { return };
-        let Some((sent, offsets)) = fetcher.in_flight.take() else { return };
+        let Some(fetcher) = self.fetchers.get_mut(&leader) else {
+            return;
+        };
+        let Some((sent, offsets)) = fetcher.in_flight.take() else {
+            return;
+        };
         if sent != correlation {
             fetcher.in_flight = Some((sent, offsets));
             return;
@@ -209,7 +231,9 @@ impl ReplicaManager {
         else {
             return;
         };
-        let Some(partition) = self.partitions.get_mut(&topic_partition) else { return };
+        let Some(partition) = self.partitions.get_mut(&topic_partition) else {
+            return;
+        };
         if *state != FetchState::Fetching || partition.log.log_end_offset() != fetch_offset {
             return;
         }
@@ -231,18 +255,18 @@ impl ReplicaManager {
         }
     }
 
-    fn ask_end_offset(
-        &mut self,
-        leader: BrokerId,
-        topic_partition: TopicPartition,
-        out: &mut Out,
-    ) {
-        let request =
-            ListOffsetsRequest { partitions: vec![(topic_partition, OffsetQuery::LogEnd)] };
+    fn ask_end_offset(&mut self, leader: BrokerId, topic_partition: TopicPartition, out: &mut Out) {
+        let request = ListOffsetsRequest {
+            partitions: vec![(topic_partition, OffsetQuery::LogEnd)],
+        };
         let timeout = Span::from_millis(self.config.replica_socket_timeout_ms);
-        let correlation =
-            out.request(NodeId::Broker(leader), Request::ListOffsets(request), timeout);
-        self.requests.insert(correlation, Purpose::EndOffset(leader, topic_partition));
+        let correlation = out.request(
+            NodeId::Broker(leader),
+            Request::ListOffsets(request),
+            timeout,
+        );
+        self.requests
+            .insert(correlation, Purpose::EndOffset(leader, topic_partition));
     }
 
     /// The leader's log ends before this one: the rest goes (`fetchOffsetAndTruncate`).

@@ -25,7 +25,10 @@ pub struct AppendError {
 
 impl From<ErrorCode> for AppendError {
     fn from(error_code: ErrorCode) -> Self {
-        Self { error_code, current_leader: None }
+        Self {
+            error_code,
+            current_leader: None,
+        }
     }
 }
 
@@ -94,17 +97,26 @@ impl ReplicaManager {
         };
         let not_leader = AppendError {
             error_code: ErrorCode::NotLeaderOrFollower,
-            current_leader: registration.leader.map(|id| (id, registration.leader_epoch)),
+            current_leader: registration
+                .leader
+                .map(|id| (id, registration.leader_epoch)),
         };
         let max_message_bytes = topic.config.max_message_bytes;
         let Some(partition) = self.partitions.get_mut(&topic_partition) else {
             return Err(not_leader);
         };
-        let Role::Leader(leader) = &partition.role else { return Err(not_leader) };
+        let Role::Leader(leader) = &partition.role else {
+            return Err(not_leader);
+        };
         let in_sync = u32::try_from(leader.isr.committed.len()).unwrap_or(u32::MAX);
         let min_isr = leader.effective_min_isr;
         if acks == Acks::All && in_sync < min_isr {
-            let isr: Vec<String> = leader.isr.committed.iter().map(ToString::to_string).collect();
+            let isr: Vec<String> = leader
+                .isr
+                .committed
+                .iter()
+                .map(ToString::to_string)
+                .collect();
             let name = self.partition_name(topic_partition);
             out.log(format!(
                 "[ReplicaManager broker={}] Error processing append operation on partition {name} \
@@ -119,7 +131,9 @@ impl ReplicaManager {
             return Err(ErrorCode::MessageTooLarge.into());
         }
         batch.appended_at = out.now;
-        let base_offset = partition.log.append_as_leader(batch, partition.leader_epoch);
+        let base_offset = partition
+            .log
+            .append_as_leader(batch, partition.leader_epoch);
         out.trace(TraceEvent::Appended {
             topic_partition,
             base_offset,
@@ -140,7 +154,12 @@ impl ReplicaManager {
         let id = self.next_delayed_id;
         self.next_delayed_id += 1;
         let deadline = out.now + Span::from_millis(timeout_ms);
-        let mut delayed = DelayedProduce { reply, since: out.now, deadline, partitions };
+        let mut delayed = DelayedProduce {
+            reply,
+            since: out.now,
+            deadline,
+            partitions,
+        };
         if self.settle_produce(&mut delayed, false) {
             respond(reply, delayed.partitions, out);
             return;
@@ -161,14 +180,20 @@ impl ReplicaManager {
     fn settle_produce(&self, delayed: &mut DelayedProduce, expired: bool) -> bool {
         let mut is_settled = true;
         for one in &mut delayed.partitions {
-            let Some(required) = one.required_offset else { continue };
+            let Some(required) = one.required_offset else {
+                continue;
+            };
             let topic_partition = one.response.topic_partition;
             let partition = self.partitions.get(&topic_partition);
             let answer = match partition.and_then(|part| part.leader().map(|lead| (part, lead))) {
                 None => Some(ErrorCode::NotLeaderOrFollower),
                 Some((part, leader)) if required <= part.log.high_watermark() => {
                     let enough = leader.effective_min_isr <= leader.isr.maximal_count();
-                    Some(if enough { ErrorCode::None } else { ErrorCode::NotEnoughReplicasAfterAppend })
+                    Some(if enough {
+                        ErrorCode::None
+                    } else {
+                        ErrorCode::NotEnoughReplicasAfterAppend
+                    })
                 }
                 Some(_) if expired => Some(ErrorCode::RequestTimedOut),
                 Some(_) => None,
@@ -218,7 +243,9 @@ impl ReplicaManager {
     }
 
     fn try_complete_produce(&mut self, id: u64, expired: bool, out: &mut Out) {
-        let Some(mut delayed) = self.delayed_produces.take(id) else { return };
+        let Some(mut delayed) = self.delayed_produces.take(id) else {
+            return;
+        };
         if !self.settle_produce(&mut delayed, expired) {
             self.delayed_produces.park(id, delayed);
             return;
