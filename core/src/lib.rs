@@ -13,6 +13,7 @@ pub mod client;
 pub mod controller;
 pub mod coordinator;
 pub mod kernel;
+pub mod lesson;
 pub mod log;
 pub mod node;
 pub mod replication;
