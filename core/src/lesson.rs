@@ -11,6 +11,7 @@ pub mod action;
 pub mod error;
 pub mod expression;
 pub mod format;
+pub mod goal;
 pub mod grammar;
 mod reader;
 pub mod settings;
@@ -18,3 +19,4 @@ pub mod strings;
 
 pub use error::LoadError;
 pub use format::Lesson;
+pub use goal::{Grader, Outcome, Verdict};

@@ -171,18 +171,19 @@ impl Query {
     }
 
     fn takes(&self, key: &Key, topic: Option<TopicId>) -> bool {
-        let topic_partition = key.topic_partition;
-        (self.topic.is_none() || topic_partition.is_some_and(|tp| Some(tp.topic) == topic))
-            && self
-                .partition
-                .is_none_or(|id| topic_partition.is_some_and(|tp| tp.partition == id))
-            && self
-                .client
-                .is_none_or(|id| key.node == Some(NodeId::Client(id)))
-            && self
-                .broker
-                .is_none_or(|id| key.node == Some(NodeId::Broker(id)))
+        self.takes_partition(key.topic_partition, topic)
+            && self.client.is_none_or(|id| key.node == Some(NodeId::Client(id)))
+            && self.broker.is_none_or(|id| key.node == Some(NodeId::Broker(id)))
             && self.takes_group(key.group.as_ref())
+    }
+
+    fn takes_partition(&self, given: Option<TopicPartition>, topic: Option<TopicId>) -> bool {
+        (self.topic.is_none() || given.is_some_and(|tp| Some(tp.topic) == topic))
+            && self.partition.is_none_or(|id| given.is_some_and(|tp| tp.partition == id))
+    }
+
+    fn takes_owned(&self, owned: &(GroupId, TopicPartition), topic: Option<TopicId>) -> bool {
+        self.takes_partition(Some(owned.1), topic) && self.takes_group(Some(&owned.0))
     }
 
     fn takes_group(&self, group: Option<&GroupId>) -> bool {
@@ -299,13 +300,21 @@ impl Measures {
         self.now
     }
 
-    /// Takes an entry in.
-    pub fn observe(&mut self, entry: &TraceEntry) {
+    /// Takes an entry in. Returns whether it can have moved a measure other than `requests`:
+    /// most entries are messages, and cannot.
+    pub fn observe(&mut self, entry: &TraceEntry) -> bool {
         self.now = entry.at;
+        if is_message(&entry.event) {
+            if matches!(entry.event, TraceEvent::RequestSent { .. }) {
+                self.add(MeasureKind::Requests, entry, Key::default(), 1);
+            }
+            return false;
+        }
         self.count(entry);
         self.follow_logs(entry);
         self.follow_groups(entry);
         self.follow_owners(entry);
+        true
     }
 
     /// The number that a query asks for, at the last entry.
@@ -426,7 +435,6 @@ impl Measures {
             ..Key::default()
         };
         match &entry.event {
-            TraceEvent::RequestSent { .. } => self.add(Kind::Requests, entry, Key::default(), 1),
             TraceEvent::ProcessStarted { .. } => {
                 self.add(Kind::ProcessStarts, entry, Key::default(), 1);
             }
@@ -766,9 +774,7 @@ impl Measures {
     ) -> impl Iterator<Item = &'a Ownership> {
         self.ownership
             .iter()
-            .filter(move |((group, topic_partition), _)| {
-                query.takes(&Key::of(group, *topic_partition), topic)
-            })
+            .filter(move |(owned, _)| query.takes_owned(owned, topic))
             .map(|(_, part)| part)
     }
 
@@ -851,7 +857,7 @@ impl Measures {
     ) -> impl Iterator<Item = (&'a (GroupId, TopicPartition), &'a OffsetRanges)> {
         self.finished
             .iter()
-            .filter(move |((group, tp), _)| query.takes(&Key::of(group, *tp), topic))
+            .filter(move |(read, _)| query.takes_owned(read, topic))
     }
 
     fn replica_lag(&self, query: &Query, topic: Option<TopicId>) -> i64 {
@@ -870,21 +876,29 @@ impl Measures {
     }
 }
 
-impl Key {
-    fn of(group: &GroupId, topic_partition: TopicPartition) -> Self {
-        Self {
-            topic_partition: Some(topic_partition),
-            node: None,
-            group: Some(group.clone()),
-        }
-    }
-}
-
 impl PartitionCount {
     fn end(&mut self, broker: Option<BrokerId>, log_end_offset: Offset) {
         if let Some(broker) = broker {
             self.log_end_offsets.insert(broker, log_end_offset);
         }
+    }
+}
+
+/// Whether it is one of the events that make up most of a trace and move no state.
+#[expect(clippy::wildcard_enum_match_arm, reason = "names the events that are messages")]
+const fn is_message(event: &TraceEvent) -> bool {
+    match event {
+        TraceEvent::RequestSent { .. }
+        | TraceEvent::ResponseSent { .. }
+        | TraceEvent::Delivered { .. }
+        | TraceEvent::PacketLost { .. }
+        | TraceEvent::PacketResumed { .. }
+        | TraceEvent::Disconnected { .. }
+        | TraceEvent::RequestParked { .. }
+        | TraceEvent::RequestReleased { .. }
+        | TraceEvent::TimerFired { .. }
+        | TraceEvent::LogLine { .. } => true,
+        _ => false,
     }
 }
 
