@@ -206,18 +206,17 @@ pub fn print(command: &Command, scenario: &Scenario) -> String {
             partition,
             count,
         } => {
-            let mut text = format!("send {}", quote(topic));
-            if let Some(key) = key {
-                text.push_str(&format!(" key={}", quote(key)));
-            }
-            text.push_str(&format!(" value={}", quote(value)));
-            if let Some(partition) = partition {
-                text.push_str(&format!(" partition={partition}"));
-            }
-            if *count != 1 {
-                text.push_str(&format!(" count={count}"));
-            }
-            text
+            let key = key.as_ref().map(|key| format!(" key={}", quote(key)));
+            let partition = partition.map(|partition| format!(" partition={partition}"));
+            let count = (*count != 1).then(|| format!(" count={count}"));
+            format!(
+                "send {}{} value={}{}{}",
+                quote(topic),
+                key.unwrap_or_default(),
+                quote(value),
+                partition.unwrap_or_default(),
+                count.unwrap_or_default()
+            )
         }
         Command::CutLink(from, to) => {
             format!(
@@ -305,7 +304,7 @@ fn quote(text: &str) -> String {
 
 struct Words<'a> {
     text: &'a str,
-    words: std::vec::IntoIter<String>,
+    rest: std::vec::IntoIter<String>,
     scenario: &'a Scenario,
 }
 
@@ -319,7 +318,7 @@ impl<'a> Words<'a> {
         })?;
         Ok(Self {
             text,
-            words: words.into_iter(),
+            rest: words.into_iter(),
             scenario,
         })
     }
@@ -354,7 +353,7 @@ impl<'a> Words<'a> {
                 return Err(self.unknown(&verb, "an action such as kill-broker", verbs()));
             }
         };
-        match self.words.next() {
+        match self.rest.next() {
             None => Ok(command),
             Some(extra) => Err(self.error(&extra, String::from("the end of the action"))),
         }
@@ -372,7 +371,7 @@ impl<'a> Words<'a> {
             return Err(self.unknown(&name, "a topic", topics.iter().map(|topic| &**topic)));
         };
         let (mut key, mut value, mut partition, mut count) = (None, None, None, None);
-        while let Some(word) = self.words.next() {
+        while let Some(word) = self.rest.next() {
             let Some((field, text)) = word.split_once('=') else {
                 return Err(self.unknown(&word, SEND_FIELDS, SEND_NAMES.iter().copied()));
             };
@@ -418,7 +417,7 @@ impl<'a> Words<'a> {
     }
 
     fn word(&mut self, expected: &str) -> Result<String, ActionError> {
-        self.words
+        self.rest
             .next()
             .ok_or_else(|| self.error("", expected.to_owned()))
     }

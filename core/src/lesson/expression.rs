@@ -20,11 +20,20 @@ use std::sync::Arc;
 #[serde(rename_all = "kebab-case")]
 pub enum Expression {
     /// An operator over a window.
-    Over(Window, Operator),
+    Over(Box<Windowed>),
     /// Every one passes.
     All(Vec<Self>),
     /// One passes.
     Any(Vec<Self>),
+}
+
+/// An operator over a window.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Windowed {
+    /// The part of the run that it looks at.
+    pub window: Window,
+    /// What is asked of it.
+    pub operator: Operator,
 }
 
 /// A part of a run.

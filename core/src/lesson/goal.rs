@@ -112,11 +112,18 @@ impl Grader {
                 .goals_of(variant)
                 .map(|goal| (goal.id.clone(), Node::new(&goal.holds)))
                 .collect(),
-            steps: lesson.steps.iter().map(|step| (step.clone(), None)).collect(),
+            steps: lesson
+                .steps
+                .iter()
+                .map(|step| (step.clone(), None))
+                .collect(),
             questions: lesson.questions.iter().map(QuestionRun::new).collect(),
             debrief: lesson.debrief.clone(),
         };
-        Self { fresh: Arc::new(run.clone()), run }
+        Self {
+            fresh: Arc::new(run.clone()),
+            run,
+        }
     }
 
     /// Takes in what has happened up to `now`. A trace that went back or took another way since
@@ -156,12 +163,17 @@ impl Grader {
 
     /// What is known of a goal; unset when this run cannot reach it.
     pub fn goal(&self, id: &str) -> Option<Verdict> {
-        self.goals().find(|(name, _)| ***name == *id).map(|(_, verdict)| verdict)
+        self.goals()
+            .find(|(name, _)| ***name == *id)
+            .map(|(_, verdict)| verdict)
     }
 
     /// Each step, and when it ended.
     pub fn steps(&self) -> impl Iterator<Item = (&Step, Option<SimTime>)> {
-        self.run.steps.iter().map(|(step, reached_at)| (step, *reached_at))
+        self.run
+            .steps
+            .iter()
+            .map(|(step, reached_at)| (step, *reached_at))
     }
 
     /// Each question.
@@ -171,7 +183,11 @@ impl Grader {
 
     /// The options of a question that hold.
     pub fn right_options(&self, question: &str) -> Vec<Arc<str>> {
-        let asked = self.run.questions.iter().filter(|asked| &*asked.id == question);
+        let asked = self
+            .run
+            .questions
+            .iter()
+            .filter(|asked| &*asked.id == question);
         asked
             .flat_map(|asked| &asked.options)
             .filter(|(_, node)| node.verdict().outcome == Outcome::Pass)
@@ -187,7 +203,11 @@ impl Grader {
     /// The debrief's numbers so far.
     pub fn debrief(&self) -> Vec<(Arc<str>, i64)> {
         let value = |query: &Query| self.run.measures.value_at(query, self.run.now);
-        self.run.debrief.iter().map(|(id, query)| (id.clone(), value(query))).collect()
+        self.run
+            .debrief
+            .iter()
+            .map(|(id, query)| (id.clone(), value(query)))
+            .collect()
     }
 
     /// How far it has followed the clock.
@@ -290,7 +310,10 @@ impl Run {
 
     fn give_up(&mut self) {
         self.is_over = true;
-        let options = self.questions.iter_mut().flat_map(|question| &mut question.options);
+        let options = self
+            .questions
+            .iter_mut()
+            .flat_map(|question| &mut question.options);
         for (_, node) in self.goals.iter_mut().chain(options) {
             node.give_up(self.now);
         }
@@ -304,18 +327,22 @@ fn pass_steps(
     has_ended: impl Fn(&Step) -> bool,
     at: SimTime,
 ) {
+    let mut previous = SimTime::ZERO;
     for (step, reached_at) in steps {
-        if reached_at.is_some() {
+        if let Some(reached_at) = *reached_at {
+            previous = reached_at;
             continue;
         }
         if !has_ended(step) {
             return;
         }
-        *reached_at = Some(match step.until {
-            Moment::At(until) => until,
-            Moment::On(_) => at,
-        });
-        if matches!(step.until, Moment::On(_)) {
+        let (end, is_event) = match step.until {
+            Moment::At(until) => (until.max(previous), false),
+            Moment::On(_) => (at, true),
+        };
+        *reached_at = Some(end);
+        previous = end;
+        if is_event {
             return;
         }
     }
@@ -326,9 +353,17 @@ impl QuestionRun {
         let options = question.options.iter();
         Self {
             id: question.id.clone(),
-            locks: MomentRun { moment: Some(question.locks.clone()), reached_at: None },
-            reveals: MomentRun { moment: question.reveals.clone(), reached_at: None },
-            options: options.map(|choice| (choice.id.clone(), Node::new(&choice.holds))).collect(),
+            locks: MomentRun {
+                moment: Some(question.locks.clone()),
+                reached_at: None,
+            },
+            reveals: MomentRun {
+                moment: question.reveals.clone(),
+                reached_at: None,
+            },
+            options: options
+                .map(|choice| (choice.id.clone(), Node::new(&choice.holds)))
+                .collect(),
         }
     }
 
@@ -337,7 +372,11 @@ impl QuestionRun {
             id: self.id.clone(),
             locked_at: self.locks.reached_at,
             revealed_at: self.reveals.reached_at,
-            options: self.options.iter().map(|(id, node)| (id.clone(), node.verdict())).collect(),
+            options: self
+                .options
+                .iter()
+                .map(|(id, node)| (id.clone(), node.verdict()))
+                .collect(),
         }
     }
 }

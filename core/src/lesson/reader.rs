@@ -241,13 +241,12 @@ impl<'a> Reader<'a> {
             .into_iter()
             .enumerate()
         {
-            match item.get_ref().as_str() {
-                Some(text) => texts.push(Arc::from(text)),
-                None => {
-                    let entry = format!("{}[{index}]", table.entry(name));
-                    let problem = Problem::expected("a text", found(item));
-                    self.fault(item.span().start, &entry, problem);
-                }
+            if let Some(text) = item.get_ref().as_str() {
+                texts.push(Arc::from(text));
+            } else {
+                let entry = format!("{}[{index}]", table.entry(name));
+                let problem = Problem::expected("a text", found(item));
+                self.fault(item.span().start, &entry, problem);
             }
         }
         texts
@@ -332,12 +331,11 @@ impl<'a> Reader<'a> {
     pub(super) fn pairs(&mut self, table: &Table<'a>, name: &str) -> Vec<(String, String, usize)> {
         let mut pairs = Vec::new();
         if let Some(value) = table.get(name) {
-            match value.get_ref().as_table() {
-                Some(fields) => self.flatten(fields, "", &table.entry(name), &mut pairs),
-                None => {
-                    let problem = Problem::expected("a table of names and values", found(value));
-                    self.fault_in(table, name, problem);
-                }
+            if let Some(fields) = value.get_ref().as_table() {
+                self.flatten(fields, "", &table.entry(name), &mut pairs);
+            } else {
+                let problem = Problem::expected("a table of names and values", found(value));
+                self.fault_in(table, name, problem);
             }
         }
         pairs

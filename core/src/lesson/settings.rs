@@ -519,7 +519,7 @@ impl Setter<'_> {
             None => Err(SetError::UnknownName {
                 path: self.path.to_owned(),
                 kind,
-                known: names.iter().map(|name| name.to_string()).collect(),
+                known: names.iter().map(ToString::to_string).collect(),
             }),
         }
     }

@@ -58,15 +58,12 @@ impl Strings {
             let known = after
                 .split_once('}')
                 .and_then(|(name, tail)| Some((value(name)?, tail)));
-            match known {
-                Some((number, tail)) => {
-                    filled.push_str(&number);
-                    rest = tail;
-                }
-                None => {
-                    filled.push('{');
-                    rest = after;
-                }
+            if let Some((number, tail)) = known {
+                filled.push_str(&number);
+                rest = tail;
+            } else {
+                filled.push('{');
+                rest = after;
             }
         }
         filled.push_str(rest);

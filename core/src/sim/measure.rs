@@ -91,7 +91,7 @@ measures! {
     MembersRemoved "members-removed" "members" Counter ["group"]
         "Members that left a group or were removed from it.";
     Commits "commits" "commits" Counter ["topic", "partition", "group"]
-        "Offsets stored in __consumer_offsets.";
+        "Offsets stored in `__consumer_offsets`.";
     CommitsFailed "commits-failed" "commits" Counter ["group", "client"]
         "Commits that were refused.";
     PollTimeouts "poll-timeouts" "timeouts" Counter ["group", "client"]
@@ -135,9 +135,9 @@ measures! {
     Generation "generation" "generation" Gauge ["group"]
         "Generation of the group.";
     AckMs "ack-ms" "ms" Gauge ["topic", "partition", "client"]
-        "Time from send() to acknowledgement of the batch acknowledged last.";
+        "Time from `send()` to acknowledgement of the batch acknowledged last.";
     LongestAckMs "longest-ack-ms" "ms" Gauge ["topic", "partition", "client"]
-        "The longest time from send() to acknowledgement so far.";
+        "The longest time from `send()` to acknowledgement so far.";
 }
 
 /// Which part of a measure: filters that are unset let everything through.
@@ -172,14 +172,20 @@ impl Query {
 
     fn takes(&self, key: &Key, topic: Option<TopicId>) -> bool {
         self.takes_partition(key.topic_partition, topic)
-            && self.client.is_none_or(|id| key.node == Some(NodeId::Client(id)))
-            && self.broker.is_none_or(|id| key.node == Some(NodeId::Broker(id)))
+            && self
+                .client
+                .is_none_or(|id| key.node == Some(NodeId::Client(id)))
+            && self
+                .broker
+                .is_none_or(|id| key.node == Some(NodeId::Broker(id)))
             && self.takes_group(key.group.as_ref())
     }
 
     fn takes_partition(&self, given: Option<TopicPartition>, topic: Option<TopicId>) -> bool {
         (self.topic.is_none() || given.is_some_and(|tp| Some(tp.topic) == topic))
-            && self.partition.is_none_or(|id| given.is_some_and(|tp| tp.partition == id))
+            && self
+                .partition
+                .is_none_or(|id| given.is_some_and(|tp| tp.partition == id))
     }
 
     fn takes_owned(&self, owned: &(GroupId, TopicPartition), topic: Option<TopicId>) -> bool {
@@ -430,10 +436,6 @@ impl Measures {
             topic_partition: Some(*topic_partition),
             ..Key::default()
         };
-        let of = |group_id: &GroupId| Key {
-            group: Some(group_id.clone()),
-            ..Key::default()
-        };
         match &entry.event {
             TraceEvent::ProcessStarted { .. } => {
                 self.add(Kind::ProcessStarts, entry, Key::default(), 1);
@@ -505,6 +507,25 @@ impl Measures {
                     self.add(Kind::Duplicates, entry, on(topic_partition), 1);
                 }
             }
+            _ => self.count_more(entry),
+        }
+    }
+
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "names the events that are counted"
+    )]
+    fn count_more(&mut self, entry: &TraceEntry) {
+        use MeasureKind as Kind;
+        let on = |topic_partition: &TopicPartition| Key {
+            topic_partition: Some(*topic_partition),
+            ..Key::default()
+        };
+        let of = |group_id: &GroupId| Key {
+            group: Some(group_id.clone()),
+            ..Key::default()
+        };
+        match &entry.event {
             TraceEvent::MemberRemoved { group_id, .. } => {
                 self.add(Kind::MembersRemoved, entry, of(group_id), 1);
             }
@@ -542,7 +563,10 @@ impl Measures {
                 previous_leader,
                 unclean,
                 ..
-            } if leader.is_some() && leader != previous_leader && self.was_led(topic_partition) => {
+            } if leader.is_some()
+                && leader != previous_leader
+                && self.was_led(*topic_partition) =>
+            {
                 self.add(Kind::Elections, entry, on(topic_partition), 1);
                 if *unclean {
                     self.add(Kind::UncleanElections, entry, on(topic_partition), 1);
@@ -569,9 +593,9 @@ impl Measures {
         };
     }
 
-    fn was_led(&self, topic_partition: &TopicPartition) -> bool {
+    fn was_led(&self, topic_partition: TopicPartition) -> bool {
         self.partitions
-            .get(topic_partition)
+            .get(&topic_partition)
             .is_some_and(|part| part.leader.is_some())
     }
 
@@ -885,21 +909,20 @@ impl PartitionCount {
 }
 
 /// Whether it is one of the events that make up most of a trace and move no state.
-#[expect(clippy::wildcard_enum_match_arm, reason = "names the events that are messages")]
 const fn is_message(event: &TraceEvent) -> bool {
-    match event {
+    matches!(
+        event,
         TraceEvent::RequestSent { .. }
-        | TraceEvent::ResponseSent { .. }
-        | TraceEvent::Delivered { .. }
-        | TraceEvent::PacketLost { .. }
-        | TraceEvent::PacketResumed { .. }
-        | TraceEvent::Disconnected { .. }
-        | TraceEvent::RequestParked { .. }
-        | TraceEvent::RequestReleased { .. }
-        | TraceEvent::TimerFired { .. }
-        | TraceEvent::LogLine { .. } => true,
-        _ => false,
-    }
+            | TraceEvent::ResponseSent { .. }
+            | TraceEvent::Delivered { .. }
+            | TraceEvent::PacketLost { .. }
+            | TraceEvent::PacketResumed { .. }
+            | TraceEvent::Disconnected { .. }
+            | TraceEvent::RequestParked { .. }
+            | TraceEvent::RequestReleased { .. }
+            | TraceEvent::TimerFired { .. }
+            | TraceEvent::LogLine { .. }
+    )
 }
 
 fn count(number: usize) -> u32 {

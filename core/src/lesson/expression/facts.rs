@@ -165,6 +165,7 @@ impl<'a> Facts<'a> {
         base.of_messages(&entry.event)
             .of_logs(&entry.event)
             .of_groups(&entry.event)
+            .of_members(&entry.event)
     }
 
     #[expect(
@@ -173,10 +174,6 @@ impl<'a> Facts<'a> {
     )]
     fn of_messages(self, event: &'a TraceEvent) -> Self {
         match event {
-            TraceEvent::Command { text } => Self {
-                text: Some(text),
-                ..self
-            },
             TraceEvent::RequestSent { to, body, .. } => Self {
                 other: Some(*to),
                 api: Some(body.api_key()),
@@ -246,7 +243,7 @@ impl<'a> Facts<'a> {
                 other: Some(NodeId::Broker(*broker)),
                 ..self
             },
-            TraceEvent::LogLine { text } => Self {
+            TraceEvent::Command { text } | TraceEvent::LogLine { text } => Self {
                 text: Some(text),
                 ..self
             },
@@ -348,10 +345,7 @@ impl<'a> Facts<'a> {
         }
     }
 
-    #[expect(
-        clippy::wildcard_enum_match_arm,
-        reason = "names the events of groups and members"
-    )]
+    #[expect(clippy::wildcard_enum_match_arm, reason = "names the events of groups")]
     fn of_groups(self, event: &'a TraceEvent) -> Self {
         match event {
             TraceEvent::GroupStateChanged {
@@ -409,6 +403,16 @@ impl<'a> Facts<'a> {
                 group: Some(group_id),
                 ..self.on(topic_partition)
             },
+            _ => self,
+        }
+    }
+
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "names the events of members and applications"
+    )]
+    fn of_members(self, event: &'a TraceEvent) -> Self {
+        match event {
             TraceEvent::MemberStateChanged {
                 previous, state, ..
             } => Self {

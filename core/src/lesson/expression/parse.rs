@@ -1,6 +1,8 @@
 //! Reads expressions out of a lesson file.
 
-use super::{Bound, Condition, EVENT_FILTERS, Expression, Moment, Operator, Pattern, Window};
+use super::{
+    Bound, Condition, EVENT_FILTERS, Expression, Moment, Operator, Pattern, Window, Windowed,
+};
 use crate::base::ids::{BrokerId, CONSUMER_OFFSETS, ClientId};
 use crate::kernel::limits::SIM_TIME_MAX_US;
 use crate::kernel::time::{SimTime, parse_span};
@@ -57,7 +59,7 @@ impl ExpressionReader<'_> {
             reader.fault(table.start, &table.path, problem);
             return None;
         };
-        self.check_companions(reader, table, operator);
+        check_companions(reader, table, operator);
         match *operator {
             "all" => Some(Expression::All(
                 self.expressions(reader, table, "all", depth)?,
@@ -76,29 +78,8 @@ impl ExpressionReader<'_> {
                     let reason = format!("the window closes at {to}, before it opens at {from}");
                     reader.fault_in(table, "to", Problem::Contradiction { reason });
                 }
-                Some(Expression::Over(
-                    window,
-                    self.operator(reader, table, operator)?,
-                ))
-            }
-        }
-    }
-
-    /// Reports fields that mean nothing beside the operator.
-    fn check_companions<'a>(&self, reader: &mut Reader<'a>, table: &Table<'a>, operator: &str) {
-        let owners: [(&str, &[&str]); 7] = [
-            ("from", &WINDOWED),
-            ("to", &WINDOWED),
-            ("for", &["hold"]),
-            ("min", &["count"]),
-            ("max", &["count"]),
-            ("after", &["within"]),
-            ("span", &["within"]),
-        ];
-        for (name, operators) in owners {
-            if table.has(name) && !operators.contains(&operator) {
-                let reason = format!("{name} means nothing beside {operator}");
-                reader.fault_in(table, name, Problem::Contradiction { reason });
+                let operator = self.operator(reader, table, operator)?;
+                Some(Expression::Over(Box::new(Windowed { window, operator })))
             }
         }
     }
@@ -285,6 +266,10 @@ impl ExpressionReader<'_> {
         })
     }
 
+    #[expect(
+        clippy::option_option,
+        reason = "unset lets all through; inner unset is -1"
+    )]
     fn leader<'a>(&self, reader: &mut Reader<'a>, table: &Table<'a>) -> Option<Option<BrokerId>> {
         let is_none = table
             .get("leader")
@@ -293,6 +278,25 @@ impl ExpressionReader<'_> {
             return Some(None);
         }
         broker(reader, table, "leader", self.scenario).map(Some)
+    }
+}
+
+/// Reports fields that mean nothing beside the operator.
+fn check_companions<'a>(reader: &mut Reader<'a>, table: &Table<'a>, operator: &str) {
+    let owners: [(&str, &[&str]); 7] = [
+        ("from", &WINDOWED),
+        ("to", &WINDOWED),
+        ("for", &["hold"]),
+        ("min", &["count"]),
+        ("max", &["count"]),
+        ("after", &["within"]),
+        ("span", &["within"]),
+    ];
+    for (name, operators) in owners {
+        if table.has(name) && !operators.contains(&operator) {
+            let reason = format!("{name} means nothing beside {operator}");
+            reader.fault_in(table, name, Problem::Contradiction { reason });
+        }
     }
 }
 

@@ -209,12 +209,11 @@ fn read_assignments<'a>(reader: &mut Reader<'a>, table: &Table<'a>) -> Vec<Vec<B
             };
             ids.iter().map(broker).collect::<Option<Vec<BrokerId>>>()
         });
-        match ids {
-            Some(ids) => assignments.push(ids),
-            None => {
-                let problem = Problem::expected("a list of broker ids", found(item));
-                reader.fault_in(table, "assignments", problem);
-            }
+        if let Some(ids) = ids {
+            assignments.push(ids);
+        } else {
+            let problem = Problem::expected("a list of broker ids", found(item));
+            reader.fault_in(table, "assignments", problem);
         }
     }
     assignments
@@ -354,13 +353,11 @@ fn read_rules<'a>(reader: &mut Reader<'a>, table: &Table<'a>) -> Vec<(Arc<str>, 
             "crash" => Some(RecordRule::Crashes),
             _ => parse_span(&text).ok().map(RecordRule::Takes),
         };
-        match rule {
-            Some(rule) => rules.push((Arc::from(value), rule)),
-            None => {
-                let problem =
-                    Problem::expected("a time such as 15m, or crash", format!("{text:?}"));
-                reader.fault(start, &format!("{}.on.{value}", table.path), problem);
-            }
+        if let Some(rule) = rule {
+            rules.push((Arc::from(value), rule));
+        } else {
+            let problem = Problem::expected("a time such as 15m, or crash", format!("{text:?}"));
+            reader.fault(start, &format!("{}.on.{value}", table.path), problem);
         }
     }
     rules

@@ -3,13 +3,13 @@
 use super::{Outcome, Verdict};
 use crate::kernel::time::SimTime;
 use crate::lesson::expression::{Bound, Condition, Expression, Moment, Operator, Window};
-use crate::sim::measure::{Measures, MeasureKind, Nature};
+use crate::sim::measure::{MeasureKind, Measures, Nature};
 use crate::trace::event::TraceEntry;
 
 /// An expression and what it has seen.
 #[derive(Clone, Debug)]
 pub(super) enum Node {
-    Over(Leaf),
+    Over(Box<Leaf>),
     All(Vec<Self>),
     Any(Vec<Self>),
 }
@@ -34,16 +34,16 @@ pub(super) struct Leaf {
 impl Node {
     pub(super) fn new(expression: &Expression) -> Self {
         match expression {
-            Expression::Over(window, operator) => Self::Over(Leaf {
-                window: window.clone(),
-                operator: operator.clone(),
+            Expression::Over(over) => Self::Over(Box::new(Leaf {
+                window: over.window.clone(),
+                operator: over.operator.clone(),
                 is_inside: false,
                 bases: [0; 2],
                 kept_since: None,
                 count: 0,
                 pending: None,
                 verdict: Verdict::default(),
-            }),
+            })),
             Expression::All(inner) => Self::All(inner.iter().map(Self::new).collect()),
             Expression::Any(inner) => Self::Any(inner.iter().map(Self::new).collect()),
         }
@@ -87,7 +87,9 @@ impl Node {
             Self::Over(leaf) if leaf.verdict.outcome == Outcome::Open => change(leaf),
             Self::Over(_) => {}
             Self::All(inner) | Self::Any(inner) => {
-                inner.iter_mut().for_each(|node| node.each_open(change));
+                for node in inner {
+                    node.each_open(change);
+                }
             }
         }
     }
@@ -106,12 +108,18 @@ fn combine(inner: &[Node], deciding: Outcome, other: Outcome) -> Verdict {
     if let Some(unknown) = with(Outcome::Unknown).next() {
         return unknown;
     }
-    with(other).max_by_key(|verdict| (verdict.at, verdict.entry)).unwrap_or_default()
+    with(other)
+        .max_by_key(|verdict| (verdict.at, verdict.entry))
+        .unwrap_or_default()
 }
 
 impl Leaf {
     fn decide(&mut self, outcome: Outcome, at: SimTime, entry: Option<u64>) {
-        self.verdict = Verdict { outcome, at: Some(at), entry };
+        self.verdict = Verdict {
+            outcome,
+            at: Some(at),
+            entry,
+        };
     }
 
     fn is_open(&self) -> bool {
@@ -136,8 +144,12 @@ impl Leaf {
         };
         let limit = closes_at.unwrap_or(at);
         if self.is_open()
-            && let (Operator::Hold { span: Some(span), .. }, Some(since)) =
-                (&self.operator, self.kept_since)
+            && let (
+                Operator::Hold {
+                    span: Some(span), ..
+                },
+                Some(since),
+            ) = (&self.operator, self.kept_since)
             && since + *span <= limit
         {
             self.decide(Outcome::Pass, since + *span, entry);
@@ -170,7 +182,12 @@ impl Leaf {
             self.close(entry.at, Some(entry.index), measures);
             return;
         }
-        self.step(&Step { at: entry.at, entry: Some(entry), has_changed, measures });
+        self.step(&Step {
+            at: entry.at,
+            entry: Some(entry),
+            has_changed,
+            measures,
+        });
     }
 
     fn open(&mut self, at: SimTime, entry: Option<u64>, measures: &Measures) {
@@ -187,7 +204,12 @@ impl Leaf {
             Operator::Before(first, second) => [base(first), base(second)],
             Operator::Count { .. } => [0; 2],
         };
-        self.step(&Step { at, entry: None, has_changed: true, measures });
+        self.step(&Step {
+            at,
+            entry: None,
+            has_changed: true,
+            measures,
+        });
         if !self.is_open() && self.verdict.entry.is_none() {
             self.verdict.entry = entry;
         }
@@ -217,7 +239,10 @@ impl Leaf {
                 (None, _) => {}
             },
             Operator::Count { pattern, min, max } => {
-                if step.entry.is_some_and(|entry| pattern.matches(entry, step.measures)) {
+                if step
+                    .entry
+                    .is_some_and(|entry| pattern.matches(entry, step.measures))
+                {
                     self.count += 1;
                 }
                 if max.is_some_and(|max| max < self.count) {
@@ -233,7 +258,11 @@ impl Leaf {
                     self.decide(Outcome::Fail, step.at, index);
                 }
             }
-            Operator::Within { after, condition, span } => {
+            Operator::Within {
+                after,
+                condition,
+                span,
+            } => {
                 if step.meets(condition, base) {
                     self.pending = None;
                 }
@@ -258,7 +287,12 @@ impl Leaf {
             return;
         }
         // Measures that move with time may have moved since the last entry.
-        self.step(&Step { at, entry: None, has_changed: false, measures });
+        self.step(&Step {
+            at,
+            entry: None,
+            has_changed: false,
+            measures,
+        });
         if !self.is_open() {
             return;
         }
@@ -287,9 +321,9 @@ struct Step<'a> {
 impl Step<'_> {
     fn meets(&self, condition: &Condition, base: i64) -> bool {
         match condition {
-            Condition::Event(pattern) => {
-                self.entry.is_some_and(|entry| pattern.matches(entry, self.measures))
-            }
+            Condition::Event(pattern) => self
+                .entry
+                .is_some_and(|entry| pattern.matches(entry, self.measures)),
             Condition::Measure(bound) => self.keeps(bound, base) == Some(true),
         }
     }
@@ -301,7 +335,11 @@ impl Step<'_> {
             Nature::Clock | Nature::Stopwatch => true,
             Nature::Counter | Nature::Gauge => self.has_changed || kind == MeasureKind::Requests,
         };
-        let value = || self.measures.value_at(&bound.query, self.at).saturating_sub(base);
+        let value = || {
+            self.measures
+                .value_at(&bound.query, self.at)
+                .saturating_sub(base)
+        };
         may_have_moved.then(|| bound.is_kept_by(value()))
     }
 }
