@@ -8,7 +8,7 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use clap::Args;
 
 use crate::budget;
@@ -25,6 +25,9 @@ pub(crate) struct Options {
     /// Leave out wasm and the browser.
     #[arg(long)]
     fast: bool,
+    /// Run only the stages that have this in their name, like `native` or `end`.
+    #[arg(long, value_name = "WORD")]
+    only: Option<String>,
 }
 
 /// A stage: its name and what it does.
@@ -57,7 +60,9 @@ struct Outcome {
 /// Runs the stages, whatever fails, and prints the totals; false if anything failed.
 pub(crate) fn test(options: &Options) -> Result<bool> {
     let slow = if options.fast { &[] } else { SLOW };
-    let outcomes: Vec<Outcome> = FAST.iter().chain(slow).map(run).collect();
+    let chosen = |(name, _): &&Stage| options.only.as_ref().is_none_or(|word| name.contains(word));
+    let outcomes: Vec<Outcome> = FAST.iter().chain(slow).filter(chosen).map(run).collect();
+    ensure!(!outcomes.is_empty(), "no stage has that in its name");
     let total = outcomes
         .iter()
         .fold(Count::default(), |sum, stage| sum.plus(stage.count));
@@ -183,17 +188,23 @@ fn site() -> Result<Count> {
 
 fn end_to_end() -> Result<Count> {
     let out = place::target("screenshots");
-    let harness = Harness::start(vec![("", place::root().join("dist"))])?;
+    let site = place::root().join("dist");
+    if !site.join("index.html").is_file() {
+        return Err(Missing::new("the site in dist/", "cargo xtask dist").into());
+    }
+    let harness = Harness::start(vec![("", site)])?;
     let _ = fs::remove_dir_all(&out);
-    let tool = cargo(&[
+    let command = [
         "test",
         "--package",
         "terrarium-e2e",
         "--features",
         "e2e",
         "--",
-    ])
-    .args(["--test-threads", "2"]);
+    ];
+    let tool = cargo(&command)
+        .args(["--test-threads", "2"])
+        .env("RUST_LIB_BACKTRACE", "0");
     let count = tests(harness.tell(tool, &out))?;
     let seen = fs::read_to_string(out.join("first-load.txt")).unwrap_or_default();
     let strays = budget::not_billed(&seen);

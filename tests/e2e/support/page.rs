@@ -214,10 +214,10 @@ impl Page {
                     "windowsVirtualKeyCode": number, "text": text,
                 })
             };
-            let down = if text.is_some() {
-                "keyDown"
-            } else {
+            let down = if text.is_empty() {
                 "rawKeyDown"
+            } else {
+                "keyDown"
             };
             self.cdp("Input.dispatchKeyEvent", event(down)).await?;
             self.cdp("Input.dispatchKeyEvent", event("keyUp")).await?;
@@ -356,8 +356,8 @@ impl Page {
     }
 }
 
-/// What the browser needs to know about a key: code, number, and text if it writes some.
-fn key_data(name: &str) -> Result<(String, u32, Option<String>)> {
+/// What the browser needs to know about a key: code, number, and the text that it writes.
+fn key_data(name: &str) -> Result<(String, u32, &str)> {
     let mut letters = name.chars();
     if let (Some(letter), None) = (letters.next(), letters.next()) {
         let upper = letter.to_ascii_uppercase();
@@ -366,11 +366,11 @@ fn key_data(name: &str) -> Result<(String, u32, Option<String>)> {
             digit if digit.is_ascii_digit() => format!("Digit{digit}"),
             _ => format!("Key{upper}"),
         };
-        return Ok((code, u32::from(upper), Some(name.to_owned())));
+        return Ok((code, u32::from(upper), name));
     }
     let known = KEYS.iter().find(|(key, _)| *key == name);
     let (_, number) = known.with_context(|| format!("unknown key {name:?}"))?;
-    let text = (name == "Enter").then(|| "\r".to_owned());
+    let text = if name == "Enter" { "\r" } else { "" };
     Ok((name.to_owned(), *number, text))
 }
 
@@ -441,13 +441,13 @@ mod tests {
     #[test]
     fn keys_are_told_as_the_browser_wants_them() {
         for (name, code, number, text) in [
-            ("Tab", "Tab", 9, None),
-            ("Enter", "Enter", 13, Some("\r")),
-            (" ", "Space", 32, Some(" ")),
-            ("a", "KeyA", 65, Some("a")),
-            ("1", "Digit1", 49, Some("1")),
+            ("Tab", "Tab", 9, ""),
+            ("Enter", "Enter", 13, "\r"),
+            (" ", "Space", 32, " "),
+            ("a", "KeyA", 65, "a"),
+            ("1", "Digit1", 49, "1"),
         ] {
-            let expected = (code.to_owned(), number, text.map(str::to_owned));
+            let expected = (code.to_owned(), number, text);
             assert_eq!(key_data(name).unwrap(), expected, "{name}");
         }
         assert!(key_data("Tabb").is_err(), "unknown");
