@@ -40,7 +40,7 @@ mod tests;
 pub use group::{CONSUMER_PROTOCOL_TYPE, ClassicGroup, Member, Parked, Protocols};
 pub use join::NEW_MEMBER_JOIN_TIMEOUT;
 pub use records::NO_RECORD_ID;
-pub use runtime::{CoordinatorPartition, client_error};
+pub use runtime::{CoordinatorPartition, ParkedRequest, client_error};
 pub use state::{InitialDelay, JoinPhase, State, SyncPhase, may_become};
 
 use crate::base::config::BrokerConfig;
@@ -140,6 +140,13 @@ impl GroupCoordinator {
         self.partitions
             .iter()
             .flat_map(|(index, partition)| partition.groups.values().map(|group| (*index, group)))
+    }
+
+    /// Requests that wait here, as the trace shows them.
+    pub fn parked(&self) -> impl Iterator<Item = ParkedRequest<'_>> {
+        self.partitions
+            .values()
+            .flat_map(CoordinatorPartition::parked)
     }
 
     /// The group of this id, if it is here.

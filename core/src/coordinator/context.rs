@@ -112,8 +112,8 @@ pub(super) struct Answer {
     /// The answer, if the write succeeds.
     #[serde(serialize_with = "serialize_api")]
     pub(super) response: Response,
-    /// Whether the trace knows that it waits.
-    pub(super) is_noted: bool,
+    /// Since when it waits; unset while nothing says that it does.
+    pub(super) since: Option<SimTime>,
 }
 
 fn serialize_api<S: Serializer>(response: &Response, serializer: S) -> Result<S::Ok, S::Error> {

@@ -162,7 +162,7 @@ impl CoordinatorPartition {
             answer: Some(Answer {
                 reply,
                 response,
-                is_noted: false,
+                since: None,
             }),
         };
         ctx.writes.push(write);

@@ -235,7 +235,7 @@ impl CoordinatorPartition {
                 write.answer = Some(Answer {
                     reply,
                     response,
-                    is_noted: false,
+                    since: None,
                 });
             }
             None => self.answer(&request.group_id, reply, response, ctx),
@@ -260,7 +260,7 @@ impl CoordinatorPartition {
         let answer = Some(Answer {
             reply,
             response,
-            is_noted: false,
+            since: None,
         });
         let (records, group_id) = (Vec::new(), Some(group_id.clone()));
         let write = Write {
@@ -517,6 +517,7 @@ impl CoordinatorPartition {
                 }
                 (Then::StaticMember(replacement), Some(group)) => {
                     group.on_static_failed(&replacement, error, ctx);
+                    group.cancel_session(&replacement.member_id, ctx.out);
                 }
                 (
                     Then::Nothing
@@ -540,17 +541,48 @@ impl CoordinatorPartition {
         }
     }
 
-    /// Requests that wait for an append: whom they came from, when each gives up, and the group.
-    pub fn waiting_answers(&self) -> impl Iterator<Item = (ReplyTo, SimTime, Option<&GroupId>)> {
-        self.deferred.iter().filter_map(|deferred| {
+    /// Requests that wait here, as the trace shows them: joins and syncs by group and member, then
+    /// answers that wait for an append.
+    pub fn parked(&self) -> impl Iterator<Item = ParkedRequest<'_>> {
+        let at_barriers = self.groups.values().flat_map(|group| {
+            let members = group.members.iter();
+            let parked = members.flat_map(|member| member.join.iter().chain(&member.sync));
+            let noted = parked.filter(|parked| parked.is_noted && !parked.is_answered);
+            noted.map(|parked| ParkedRequest {
+                reply: parked.reply,
+                waiting: parked.waiting,
+                since: parked.since,
+                deadline: parked.deadline,
+                group_id: Some(&group.group_id),
+            })
+        });
+        let answers = self.deferred.iter().filter_map(|deferred| {
             let answer = deferred.write.answer.as_ref()?;
-            Some((
-                answer.reply,
-                deferred.deadline,
-                deferred.write.group_id.as_ref(),
-            ))
-        })
+            Some(ParkedRequest {
+                reply: answer.reply,
+                waiting: Waiting::CoordinatorAppend,
+                since: answer.since?,
+                deadline: Some(deferred.deadline),
+                group_id: deferred.write.group_id.as_ref(),
+            })
+        });
+        at_barriers.chain(answers)
     }
+}
+
+/// A request that waits at a coordinator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ParkedRequest<'a> {
+    /// Whom to answer.
+    pub reply: ReplyTo,
+    /// What it waits for.
+    pub waiting: Waiting,
+    /// Since when.
+    pub since: SimTime,
+    /// When it is answered at the latest; unset when something else decides.
+    pub deadline: Option<SimTime>,
+    /// The group.
+    pub group_id: Option<&'a GroupId>,
 }
 
 impl ClassicGroup {
@@ -652,7 +684,7 @@ impl Then {
 
 impl Answer {
     fn note(&mut self, group_id: &GroupId, deadline: SimTime, out: &mut Out) {
-        self.is_noted = true;
+        self.since = Some(out.now);
         out.trace(TraceEvent::RequestParked {
             from: self.reply.node,
             correlation: self.reply.correlation,
@@ -667,9 +699,9 @@ impl Answer {
         let Self {
             reply,
             response,
-            is_noted,
+            since,
         } = self;
-        if is_noted {
+        if since.is_some() {
             out.trace(TraceEvent::RequestReleased {
                 from: reply.node,
                 correlation: reply.correlation,

@@ -1,1 +1,6 @@
-//! Tests of the group coordinator.
+//! Tests of the group coordinator: storyboards, and tables of its pure rules.
+
+mod bench;
+mod seeds;
+mod storyboards;
+mod tables;
