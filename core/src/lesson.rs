@@ -1,13 +1,12 @@
 //! Lessons: a scenario with questions, goals, hints and attempts, read from a file.
 //!
 //! - [`format`] reads a file into a [`Lesson`]; [`grammar`] lists what a file may hold.
-//! - [`settings`] changes a scenario by setting path; [`action`] reads and writes actions.
+//! - [`settings`] changes a scenario by setting path; [`crate::sim::action`] reads and writes actions.
 //! - [`expression`] are goals as data.
 //! - [`strings`] reads the texts of a lesson in one language.
 //!
 //! No text for learners stands here: a lesson holds keys, the strings files hold the texts.
 
-pub mod action;
 pub mod error;
 pub mod expression;
 pub mod format;

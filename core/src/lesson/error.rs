@@ -1,8 +1,8 @@
 //! What can be wrong with a lesson file, and where.
 
-use super::action::ActionError;
 use super::settings::SetError;
 use crate::base::config::nearest;
+use crate::sim::action::ActionError;
 use serde::Serialize;
 use std::fmt;
 use std::sync::Arc;

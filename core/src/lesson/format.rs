@@ -3,12 +3,12 @@
 mod cluster;
 mod teaching;
 
-use super::action::{self, ActionError};
 use super::error::{LoadError, Problem};
 use super::expression::{Expression, Moment};
 use super::reader::{Reader, Table};
 use super::settings::{self, Override, SetError};
 use crate::kernel::time::{SimTime, Span};
+use crate::sim::action::{self, ActionError};
 use crate::sim::command::Command;
 use crate::sim::measure::Query;
 use crate::sim::scenario::Scenario;

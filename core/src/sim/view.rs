@@ -242,6 +242,8 @@ pub struct ConsumerView {
     pub name: Arc<str>,
     /// Whether its process runs.
     pub process: ProcessState,
+    /// When the restart policy starts it again; unset while it runs or nobody will.
+    pub restart_at: Option<SimTime>,
     /// Its group; unset without one.
     pub group_id: Option<GroupId>,
     /// What its membership is up to.

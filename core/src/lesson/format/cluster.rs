@@ -9,10 +9,10 @@ use crate::kernel::limits::{
 };
 use crate::kernel::network::LinkConfig;
 use crate::kernel::time::{SimTime, Span, parse_span};
-use crate::lesson::action;
 use crate::lesson::error::Problem;
 use crate::lesson::reader::{Reader, Table, found, integer, plain};
 use crate::lesson::settings::{self, SetError};
+use crate::sim::action;
 use crate::sim::command::Command;
 use crate::sim::scenario::{
     Arrivals, BrokerSpec, CONSOLE, CommitStyle, ConsumerSpec, Keys, OutputSpec, Processing,

@@ -5,11 +5,11 @@ use super::{
     Allow, Attempt, Choice, Goal, Hint, Question, Rung, Solution, Step, Task, Trap, Variant, Wrong,
 };
 use crate::kernel::time::Span;
-use crate::lesson::action::ACTIONS;
 use crate::lesson::error::Problem;
 use crate::lesson::expression::{ExpressionReader, parse_query};
 use crate::lesson::reader::{Reader, Table};
 use crate::lesson::settings::{self, Override};
+use crate::sim::action::ACTIONS;
 use crate::sim::measure::Query;
 use crate::sim::scenario::Scenario;
 use std::sync::Arc;
@@ -420,7 +420,7 @@ fn read_attempt<'a>(
         }
     }
     for (_, command) in &attempt.actions {
-        let verb = crate::lesson::action::verb(command, scenario);
+        let verb = crate::sim::action::verb(command, scenario);
         if !allow.actions.iter().any(|allowed| &**allowed == verb) {
             let reason = format!("{verb} is not among allow.actions");
             reader.fault_in(table, "actions", Problem::Contradiction { reason });

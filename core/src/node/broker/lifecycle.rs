@@ -105,13 +105,13 @@ impl Broker {
         if !response.is_fenced {
             self.lifecycle.is_listening = true;
         }
-        let interval = if self.lifecycle.is_caught_up {
+        // Until it is let in, every answer is followed by the next heartbeat after a moment.
+        let interval = if self.lifecycle.is_caught_up && !response.is_fenced {
             Span::from_millis(self.start.config.broker_heartbeat_interval_ms)
         } else {
             STARTING_INTERVAL
         };
         out.arm(Timer::BrokerHeartbeat, interval);
-        self.maybe_ask_to_be_unfenced(out);
     }
 
     pub(super) fn retry_heartbeat(&mut self, out: &mut Out) {

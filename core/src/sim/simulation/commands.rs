@@ -1,0 +1,364 @@
+//! What a person does to a run, and what becomes of processes.
+
+use super::Sim;
+use super::slot::{Event, Node};
+use crate::base::ids::{BrokerId, ClientId, GroupId, NodeId};
+use crate::kernel::limits::RECORD_TEXT_BYTES_MAX;
+use crate::kernel::time::Span;
+use crate::sim::command::{Command, CommandError};
+use crate::sim::scenario::RestartPolicy;
+use crate::sim::view::ProcessState;
+use crate::trace::event::TraceEvent;
+use std::sync::Arc;
+
+impl Sim {
+    /// Whether a command is possible now.
+    ///
+    /// # Errors
+    /// Why it is not.
+    pub fn check(&self, command: &Command) -> Result<(), CommandError> {
+        match command {
+            Command::KillBroker(id) | Command::PauseBroker(id, _) => self.check_broker(*id, true),
+            Command::RestartBroker(id) => self.check_broker(*id, false),
+            Command::StartClient(id) => self.check_client(*id, false),
+            Command::StopClient(id) | Command::KillClient(id) | Command::PauseClient(id, _) => {
+                self.check_client(*id, true)
+            }
+            Command::RestartClient(id) => {
+                self.known_client(*id)?;
+                Ok(())
+            }
+            Command::Send {
+                topic,
+                key,
+                value,
+                partition,
+                ..
+            } => {
+                let spec = self.scenario.topics.iter().find(|spec| spec.name == *topic);
+                let spec = spec.ok_or_else(|| CommandError::UnknownTopic(topic.clone()))?;
+                if let Some(partition) = partition
+                    && spec.partitions <= *partition
+                {
+                    return Err(CommandError::UnknownPartition {
+                        topic: topic.clone(),
+                        partition: *partition,
+                        partitions: spec.partitions,
+                    });
+                }
+                let longest = key.as_ref().map_or(0, |key| key.len()).max(value.len());
+                let bytes = u32::try_from(longest).unwrap_or(u32::MAX);
+                if RECORD_TEXT_BYTES_MAX < bytes {
+                    let bytes_max = RECORD_TEXT_BYTES_MAX;
+                    return Err(CommandError::TextTooLong { bytes, bytes_max });
+                }
+                Ok(())
+            }
+            Command::CutLink(from, to) | Command::HealLink(from, to) => {
+                for node in [from, to] {
+                    match node {
+                        NodeId::Controller(_) => {}
+                        NodeId::Broker(id) => {
+                            self.known_broker(*id)?;
+                        }
+                        NodeId::Client(id) => {
+                            self.known_client(*id)?;
+                        }
+                    }
+                }
+                if from == to {
+                    Err(CommandError::LinkToItself)
+                } else {
+                    Ok(())
+                }
+            }
+        }
+    }
+
+    fn known_broker(&self, id: BrokerId) -> Result<ProcessState, CommandError> {
+        let slot = self.nodes.get(&NodeId::Broker(id));
+        slot.map(|slot| slot.process)
+            .ok_or(CommandError::UnknownBroker(id))
+    }
+
+    fn known_client(&self, id: ClientId) -> Result<ProcessState, CommandError> {
+        let slot = self.nodes.get(&NodeId::Client(id));
+        slot.map(|slot| slot.process)
+            .ok_or(CommandError::UnknownClient(id))
+    }
+
+    fn check_broker(&self, id: BrokerId, must_be_up: bool) -> Result<(), CommandError> {
+        let process = self.known_broker(id)?;
+        match (is_up(process), must_be_up) {
+            (true, false) => Err(CommandError::BrokerIsUp(id)),
+            (false, true) => Err(CommandError::BrokerIsDown(id)),
+            (true, true) | (false, false) => Ok(()),
+        }
+    }
+
+    fn check_client(&self, id: ClientId, must_be_up: bool) -> Result<(), CommandError> {
+        let process = self.known_client(id)?;
+        let name = || Arc::from(self.scenario.client_name(id));
+        match (is_up(process), must_be_up) {
+            (true, false) => Err(CommandError::ClientIsUp(name())),
+            (false, true) => Err(CommandError::ClientIsDown(name())),
+            (true, true) | (false, false) => Ok(()),
+        }
+    }
+
+    /// Carries a command out now.
+    ///
+    /// # Errors
+    /// It is impossible; nothing has changed.
+    pub fn apply(&mut self, command: Command) -> Result<(), CommandError> {
+        self.check(&command)?;
+        let text = Arc::from(self.text(&command));
+        let node = self.subject(&command);
+        let cause = self.note(node, None, TraceEvent::Command { text });
+        match command {
+            Command::KillBroker(_) => self.kill(node, cause),
+            Command::KillClient(_) => {
+                self.kill(node, cause);
+                self.schedule_restart(node);
+            }
+            Command::RestartBroker(_) | Command::StartClient(_) => {
+                self.start_process(node, Some(cause));
+            }
+            Command::RestartClient(_) => {
+                if self.nodes.get(&node).is_some_and(super::slot::Slot::is_up) {
+                    self.kill(node, cause);
+                }
+                self.start_process(node, Some(cause));
+            }
+            Command::StopClient(_) => self.stop(node, cause),
+            Command::PauseBroker(_, span) | Command::PauseClient(_, span) => {
+                self.pause(node, span, cause);
+            }
+            Command::Send {
+                topic,
+                key,
+                value,
+                partition,
+                count,
+            } => {
+                for _ in 0..count {
+                    let (topic, key, value) = (topic.clone(), key.clone(), value.clone());
+                    self.run_handler(node, cause, |process, out| {
+                        if let Node::Client(client) = process {
+                            client.send(&topic, key, value, partition, out);
+                        }
+                    });
+                }
+            }
+            Command::CutLink(from, to) => self.set_cut(from, to, true, cause),
+            Command::HealLink(from, to) => self.set_cut(from, to, false, cause),
+        }
+        Ok(())
+    }
+
+    /// Carries a recorded command out, or notes why that is impossible by now.
+    pub fn apply_recorded(&mut self, command: Command) {
+        if let Err(error) = self.check(&command) {
+            let text = format!("[Terrarium] {} is impossible: {error}", self.text(&command));
+            let node = self.subject(&command);
+            self.note(
+                node,
+                None,
+                TraceEvent::LogLine {
+                    text: Arc::from(text),
+                },
+            );
+        } else {
+            self.apply(command)
+                .expect("invariant: the command has been checked");
+        }
+    }
+
+    /// The node that a command is about.
+    fn subject(&self, command: &Command) -> NodeId {
+        match command {
+            Command::KillBroker(id) | Command::RestartBroker(id) | Command::PauseBroker(id, _) => {
+                NodeId::Broker(*id)
+            }
+            Command::StartClient(id)
+            | Command::StopClient(id)
+            | Command::KillClient(id)
+            | Command::RestartClient(id)
+            | Command::PauseClient(id, _) => NodeId::Client(*id),
+            Command::Send { .. } => NodeId::Client(self.scenario.console()),
+            Command::CutLink(from, _) | Command::HealLink(from, _) => *from,
+        }
+    }
+
+    fn set_cut(&mut self, from: NodeId, to: NodeId, is_cut: bool, cause: u64) {
+        for (one, other) in [(from, to), (to, from)] {
+            self.network.set_cut(one, other, is_cut);
+            self.note(
+                one,
+                Some(cause),
+                TraceEvent::LinkChanged { to: other, is_cut },
+            );
+            if !is_cut {
+                self.release_stalled(one, other, cause);
+            }
+        }
+    }
+
+    fn kill(&mut self, node: NodeId, cause: u64) {
+        let reason = Arc::from("killed");
+        self.end_process(node, Some(cause), TraceEvent::ProcessKilled { reason });
+    }
+
+    /// A process is gone, for one reason or the other.
+    pub(super) fn end_process(&mut self, node: NodeId, cause: Option<u64>, event: TraceEvent) {
+        let Some(slot) = self.nodes.get_mut(&node) else {
+            return;
+        };
+        if !slot.is_up() {
+            return;
+        }
+        slot.process = if matches!(event, TraceEvent::ProcessStopped { .. }) {
+            ProcessState::Stopped
+        } else {
+            ProcessState::Dead
+        };
+        slot.timers.clear();
+        slot.open.clear();
+        slot.backlog.clear();
+        slot.request_check_at = None;
+        let gone = Node::ClientDown { next_record_id: 0 };
+        slot.node = match std::mem::replace(&mut slot.node, gone) {
+            Node::Broker(broker) => Node::BrokerDisk(broker.into_disk()),
+            Node::Client(client) => Node::ClientDown {
+                next_record_id: client.next_record_id(),
+            },
+            node @ (Node::Controller(_) | Node::BrokerDisk(_) | Node::ClientDown { .. }) => node,
+        };
+        self.note(node, cause, event);
+        self.break_connections(node);
+    }
+
+    /// The restart policy brings a crashed client back after a while that doubles, as pods do.
+    pub(super) fn schedule_restart(&mut self, node: NodeId) {
+        let Some(consumer) = node.client().and_then(|id| self.scenario.consumer(id)) else {
+            return;
+        };
+        let RestartPolicy::Always { delay, delay_max } = consumer.restart else {
+            return;
+        };
+        let now = self.now;
+        let Some(slot) = self.nodes.get_mut(&node) else {
+            return;
+        };
+        if STEADY <= now.since(slot.started_at) {
+            slot.crashes = 0;
+        }
+        let wait = delay
+            .times(1 << slot.crashes.min(20))
+            .min(delay_max.max(delay));
+        slot.crashes += 1;
+        let restart_at = now + wait;
+        slot.restart_at = Some(restart_at);
+        let after_incarnation = slot.incarnation;
+        self.queue.push(
+            restart_at,
+            Event::Restart {
+                node,
+                after_incarnation,
+            },
+        );
+    }
+
+    /// Starts a new process on what the one before has left.
+    pub(super) fn start_process(&mut self, node: NodeId, cause: Option<u64>) {
+        let Some(slot) = self.nodes.get(&node) else {
+            return;
+        };
+        if slot.is_up() {
+            return;
+        }
+        let incarnation = slot.incarnation + 1;
+        let Some(process) = self.build_process(node, incarnation) else {
+            return;
+        };
+        let now = self.now;
+        let Some(slot) = self.nodes.get_mut(&node) else {
+            return;
+        };
+        slot.node = process;
+        slot.process = ProcessState::Running;
+        slot.incarnation = incarnation;
+        slot.started_at = now;
+        slot.restart_at = None;
+        let entry = self.note(node, cause, TraceEvent::ProcessStarted { incarnation });
+        self.run_handler(node, entry, Node::start);
+    }
+
+    fn stop(&mut self, node: NodeId, cause: u64) {
+        let mut closes = false;
+        self.run_handler(node, cause, |process, out| {
+            if let Node::Client(client) = process {
+                closes = client.request_close(out);
+            }
+        });
+        if !closes {
+            let reason = Arc::from("stopped");
+            self.end_process(node, Some(cause), TraceEvent::ProcessStopped { reason });
+        }
+    }
+
+    fn pause(&mut self, node: NodeId, span: Span, cause: u64) {
+        let until = self.now + span;
+        let Some(slot) = self.nodes.get_mut(&node) else {
+            return;
+        };
+        // A second pause during the first ends when the later of the two ends.
+        let until = match slot.process {
+            ProcessState::Paused(before) => before.max(until),
+            ProcessState::NotStarted
+            | ProcessState::Running
+            | ProcessState::Dead
+            | ProcessState::Stopped => until,
+        };
+        slot.process = ProcessState::Paused(until);
+        let incarnation = slot.incarnation;
+        self.note(node, Some(cause), TraceEvent::ProcessPaused { until });
+        self.queue.push(until, Event::Resume { node, incarnation });
+    }
+
+    /// A paused process goes on: everything that came due meanwhile happens now, in its order.
+    pub(super) fn resume(&mut self, node: NodeId, incarnation: u32) {
+        let now = self.now;
+        let Some(slot) = self.nodes.get_mut(&node) else {
+            return;
+        };
+        if slot.incarnation != incarnation || slot.process != ProcessState::Paused(now) {
+            return;
+        }
+        slot.process = ProcessState::Running;
+        let backlog = std::mem::take(&mut slot.backlog);
+        let count = u32::try_from(backlog.len()).unwrap_or(u32::MAX);
+        self.note(node, None, TraceEvent::ProcessResumed { backlog: count });
+        for event in backlog {
+            self.queue.push(now, event);
+        }
+    }
+
+    /// The group of a consumer.
+    pub(super) fn group_of(&self, node: NodeId) -> Option<GroupId> {
+        let consumer = self.scenario.consumer(node.client()?)?;
+        consumer.config.group_id.clone().map(GroupId)
+    }
+
+    /// A command as a person writes it.
+    pub(super) fn text(&self, command: &Command) -> String {
+        crate::sim::action::print(command, &self.scenario)
+    }
+}
+
+const fn is_up(process: ProcessState) -> bool {
+    matches!(process, ProcessState::Running | ProcessState::Paused(_))
+}
+
+/// A pod that has run this long starts its back-off anew (Kubernetes).
+const STEADY: Span = Span(600_000_000);

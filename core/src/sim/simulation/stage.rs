@@ -1,0 +1,461 @@
+//! Reading a run for a picture.
+
+use super::Sim;
+use super::slot::{Node, Slot};
+use crate::base::ids::{
+    BrokerId, CONSUMER_OFFSETS, ClientId, CorrelationId, GroupId, InstanceId, MemberId, NodeId,
+    TopicPartition,
+};
+use crate::client::consumer::{App, Consumer, OwnedPartition};
+use crate::controller::Controller;
+use crate::coordinator::{ClassicGroup, JoinPhase};
+use crate::kernel::time::Span;
+use crate::node::broker::Broker;
+use crate::replication::partition::Partition;
+use crate::sim::scenario::{BrokerSpec, ConsumerSpec};
+use crate::sim::view::{
+    Activity, BrokerView, ConsumerPartitionView, ConsumerView, ControllerView, FollowerView,
+    GroupMemberView, GroupView, PacketView, ParkedView, PartitionView, ProcessState, ProducerView,
+    ReplicaView, StageView, TimerView, TopicView,
+};
+use crate::trace::event::{MemberState, Waiting};
+use std::sync::Arc;
+
+impl Sim {
+    /// The whole stage at the present instant.
+    pub fn stage(&self) -> StageView {
+        StageView {
+            now: self.now,
+            topics: self.topics(),
+            controller: self.controller_view(),
+            brokers: self
+                .scenario
+                .brokers
+                .iter()
+                .map(|spec| self.broker_view(spec))
+                .collect(),
+            groups: self.groups(),
+            producers: self.producers(),
+            consumers: self.consumers(),
+            packets: self.packet_views(),
+            parked: self.parked(),
+        }
+    }
+
+    fn controller(&self) -> Option<&Controller> {
+        self.nodes.values().find_map(|slot| match &slot.node {
+            Node::Controller(controller) => Some(controller.as_ref()),
+            Node::Broker(_) | Node::Client(_) | Node::BrokerDisk(_) | Node::ClientDown { .. } => {
+                None
+            }
+        })
+    }
+
+    fn broker(&self, id: BrokerId) -> Option<&Broker> {
+        match &self.nodes.get(&NodeId::Broker(id))?.node {
+            Node::Broker(broker) => Some(broker),
+            Node::Controller(_)
+            | Node::Client(_)
+            | Node::BrokerDisk(_)
+            | Node::ClientDown { .. } => None,
+        }
+    }
+
+    fn topics(&self) -> Vec<TopicView> {
+        let Some(controller) = self.controller() else {
+            return Vec::new();
+        };
+        controller
+            .image()
+            .topics
+            .iter()
+            .map(|(topic_id, topic)| TopicView {
+                topic_id: *topic_id,
+                name: topic.name.clone(),
+                is_internal: &*topic.name == CONSUMER_OFFSETS,
+                min_insync_replicas: u32::try_from(topic.config.min_insync_replicas).unwrap_or(1),
+                partitions: (0_u32..)
+                    .zip(&topic.partitions)
+                    .map(|(partition, registration)| PartitionView {
+                        topic_partition: TopicPartition::new(*topic_id, partition),
+                        replicas: registration.replicas.clone(),
+                        isr: registration.isr.clone(),
+                        leader: registration.leader,
+                        leader_epoch: registration.leader_epoch,
+                        partition_epoch: registration.partition_epoch,
+                    })
+                    .collect(),
+            })
+            .collect()
+    }
+
+    fn controller_view(&self) -> ControllerView {
+        let Some(controller) = self.controller() else {
+            return ControllerView {
+                metadata_end_offset: 0,
+                brokers: Vec::new(),
+            };
+        };
+        ControllerView {
+            metadata_end_offset: controller.image().next_offset,
+            brokers: controller
+                .image()
+                .brokers
+                .iter()
+                .map(|(id, broker)| (*id, broker.fenced, controller.last_contact_at(*id)))
+                .collect(),
+        }
+    }
+
+    fn is_fenced(&self, id: BrokerId) -> bool {
+        self.controller()
+            .and_then(|controller| controller.image().brokers.get(&id))
+            .is_none_or(|broker| broker.fenced)
+    }
+
+    fn broker_view(&self, spec: &BrokerSpec) -> BrokerView {
+        let slot = self.nodes.get(&NodeId::Broker(spec.id));
+        let broker = self.broker(spec.id);
+        let mut view = BrokerView {
+            id: spec.id,
+            rack: spec.rack.clone(),
+            process: slot.map_or(ProcessState::NotStarted, |slot| slot.process),
+            is_fenced: self.is_fenced(spec.id),
+            replicas: Vec::new(),
+            coordinates: Vec::new(),
+            metadata_offset: broker.map_or(0, |broker| broker.replicas().image().next_offset),
+            timers: slot.map_or_else(Vec::new, timers),
+        };
+        if let Some(broker) = broker {
+            let partitions = broker.replicas().partitions().values();
+            view.replicas = partitions.map(|part| self.replica_view(part)).collect();
+            view.coordinates = broker
+                .coordinator()
+                .groups()
+                .map(|(_, group)| group.group_id.clone())
+                .collect();
+        } else if let Some(Slot {
+            node: Node::BrokerDisk(disk),
+            ..
+        }) = slot
+        {
+            view.replicas = disk
+                .iter()
+                .map(|(id, log)| self.replica_view(&Partition::new(*id, log.clone())))
+                .collect();
+        }
+        view
+    }
+
+    fn replica_view(&self, partition: &Partition) -> ReplicaView {
+        let log = &partition.log;
+        let mut view = ReplicaView {
+            topic_partition: partition.topic_partition,
+            is_leader: partition.is_leader(),
+            leader_epoch: partition.leader_epoch,
+            log_start_offset: log.log_start_offset(),
+            high_watermark: log.high_watermark(),
+            log_end_offset: log.log_end_offset(),
+            epochs: log.epochs().entries().to_vec(),
+            isr: Vec::new(),
+            wanted_isr: None,
+            followers: Vec::new(),
+        };
+        if let Some(leader) = partition.leader() {
+            view.isr.clone_from(&leader.isr.committed);
+            view.wanted_isr = leader
+                .isr
+                .pending
+                .as_ref()
+                .map(|pending| pending.wanted.clone());
+            view.followers = leader
+                .remotes
+                .iter()
+                .map(|(broker, remote)| {
+                    let is_caught_up = remote.log_end_offset == log.log_end_offset();
+                    let last_caught_up_at = remote.last_caught_up_at.unwrap_or_default();
+                    FollowerView {
+                        broker: *broker,
+                        log_end_offset: remote.log_end_offset,
+                        last_caught_up_at,
+                        lag_records: log.log_end_offset()
+                            - remote.log_end_offset.max(log.log_start_offset()),
+                        lag: if is_caught_up {
+                            Span::ZERO
+                        } else {
+                            self.now.since(last_caught_up_at)
+                        },
+                        in_isr: leader.isr.committed.contains(broker),
+                    }
+                })
+                .collect();
+        }
+        view
+    }
+
+    fn groups(&self) -> Vec<GroupView> {
+        let mut groups: Vec<GroupView> = self
+            .scenario
+            .brokers
+            .iter()
+            .filter_map(|spec| self.broker(spec.id).map(|broker| (spec.id, broker)))
+            .flat_map(|(id, broker)| {
+                let coordinator = broker.coordinator();
+                coordinator
+                    .groups()
+                    .map(move |(partition, group)| group_view(id, partition, group))
+            })
+            .collect();
+        groups.sort_by(|left, right| left.group_id.cmp(&right.group_id));
+        groups
+    }
+
+    fn producers(&self) -> Vec<ProducerView> {
+        (0..self.scenario.client_count())
+            .map(ClientId)
+            .filter_map(|id| {
+                let slot = self.nodes.get(&NodeId::Client(id))?;
+                let mut view = ProducerView {
+                    client: id,
+                    name: Arc::from(self.scenario.client_name(id)),
+                    process: slot.process,
+                    records_queued: 0,
+                    records_in_flight: 0,
+                    buffered_bytes: 0,
+                    records_acknowledged: 0,
+                    records_failed: 0,
+                    timers: Vec::new(),
+                };
+                if let Node::Client(client) = &slot.node
+                    && let Some(producer) = client.producer()
+                {
+                    view.records_queued = producer.records_queued();
+                    view.records_in_flight = producer.records_in_flight();
+                    view.buffered_bytes = producer.buffered_bytes();
+                    view.records_acknowledged = producer.records_acknowledged;
+                    view.records_failed = producer.records_failed;
+                    view.timers = timers(slot);
+                } else if self
+                    .scenario
+                    .consumer(id)
+                    .is_some_and(|spec| spec.output.is_none())
+                {
+                    return None;
+                }
+                Some(view)
+            })
+            .collect()
+    }
+
+    fn consumers(&self) -> Vec<ConsumerView> {
+        (0..self.scenario.client_count())
+            .map(ClientId)
+            .filter_map(|id| {
+                let spec = self.scenario.consumer(id)?;
+                let slot = self.nodes.get(&NodeId::Client(id))?;
+                let consumer = match &slot.node {
+                    Node::Client(client) => client.consumer(),
+                    Node::Controller(_)
+                    | Node::Broker(_)
+                    | Node::BrokerDisk(_)
+                    | Node::ClientDown { .. } => None,
+                };
+                let mut view = idle_consumer(id, spec, slot);
+                if let Some(consumer) = consumer {
+                    fill_consumer(&mut view, consumer);
+                }
+                Some(view)
+            })
+            .collect()
+    }
+
+    fn packet_views(&self) -> Vec<PacketView> {
+        self.wire()
+            .map(|packet| PacketView {
+                packet: packet.id,
+                from: packet.from,
+                to: packet.to,
+                api: packet.body.api_key(),
+                is_response: packet.body.is_response(),
+                sent_at: packet.sent_at,
+                due_at: packet.due_at,
+                entry: packet.entry,
+            })
+            .collect()
+    }
+
+    fn parked(&self) -> Vec<ParkedView> {
+        let mut parked: Vec<ParkedView> = self
+            .nodes
+            .iter()
+            .flat_map(|(from, slot)| slot.open.iter().map(move |open| (*from, open)))
+            .filter_map(|(from, (correlation, request))| {
+                let at = request.to.broker()?;
+                let wait = request.parked.as_ref()?;
+                Some(ParkedView {
+                    at,
+                    from,
+                    correlation: *correlation,
+                    waiting: wait.waiting,
+                    since: wait.since,
+                    deadline: wait.deadline,
+                    group_id: wait.group_id.clone(),
+                    partitions: wait.partitions.to_vec(),
+                    waiting_for: self.waiting_for(at, wait.waiting, from, *correlation),
+                    entry: wait.entry,
+                })
+            })
+            .collect();
+        parked.sort_by_key(|view| view.entry);
+        parked
+    }
+
+    /// The followers whose fetches a parked produce request still needs.
+    fn waiting_for(
+        &self,
+        at: BrokerId,
+        waiting: Waiting,
+        from: NodeId,
+        correlation: CorrelationId,
+    ) -> Vec<BrokerId> {
+        if waiting != Waiting::Produce {
+            return Vec::new();
+        }
+        let Some(broker) = self.broker(at) else {
+            return Vec::new();
+        };
+        let delayed = broker
+            .replicas()
+            .delayed_produces()
+            .iter()
+            .find(|one| one.reply.node == from && one.reply.correlation == correlation);
+        let mut needed: Vec<BrokerId> = delayed
+            .into_iter()
+            .flat_map(|one| &one.partitions)
+            .filter_map(|one| {
+                let required = one.required_offset?;
+                let partition = broker.replicas().partitions();
+                let leader = partition.get(&one.response.topic_partition)?.leader()?;
+                Some(leader.remotes.iter().filter_map(move |(id, remote)| {
+                    let lacks = remote.log_end_offset < required;
+                    (lacks && leader.isr.is_maximal_member(*id)).then_some(*id)
+                }))
+            })
+            .flatten()
+            .collect();
+        needed.sort_unstable();
+        needed.dedup();
+        needed
+    }
+}
+
+fn timers(slot: &Slot) -> Vec<TimerView> {
+    slot.timers
+        .iter()
+        .map(|(timer, armed)| TimerView {
+            timer: timer.clone(),
+            armed_at: armed.armed_at,
+            due_at: armed.due_at,
+        })
+        .collect()
+}
+
+fn group_view(coordinator: BrokerId, offsets_partition: u32, group: &ClassicGroup) -> GroupView {
+    let sync_phase = group.state().sync_phase();
+    GroupView {
+        group_id: group.group_id.clone(),
+        coordinator,
+        offsets_partition,
+        state: group.state().kind(),
+        generation_id: group.generation_id,
+        protocol_name: group.protocol_name.clone(),
+        leader: group.leader.clone(),
+        join_closes_at: group.state().join_phase().and_then(JoinPhase::latest_end),
+        sync_closes_at: sync_phase.and_then(|phase| phase.closes_at),
+        members: group
+            .members
+            .iter()
+            .map(|member| GroupMemberView {
+                member_id: member.member_id.clone(),
+                group_instance_id: member.group_instance_id.clone(),
+                client: member.client,
+                join_parked: member.join.is_some(),
+                sync_parked: member.sync.is_some(),
+                sync_pending: sync_phase
+                    .is_some_and(|phase| phase.pending.contains(&member.member_id)),
+                session_expires_at: member.session_expires_at(),
+                session_timeout: member.session_timeout,
+                rebalance_timeout: member.rebalance_timeout,
+                assignment: member.assignment.to_vec(),
+            })
+            .collect(),
+        pending_members: group.pending_members.keys().cloned().collect(),
+        committed: group
+            .offsets
+            .iter()
+            .map(|(id, committed)| (*id, committed.offset))
+            .collect(),
+    }
+}
+
+fn idle_consumer(id: ClientId, spec: &ConsumerSpec, slot: &Slot) -> ConsumerView {
+    ConsumerView {
+        client: id,
+        name: spec.name.clone(),
+        process: slot.process,
+        restart_at: slot.restart_at.filter(|_| !slot.is_up()),
+        group_id: spec.config.group_id.clone().map(GroupId),
+        member_state: MemberState::Unjoined,
+        member_id: MemberId::default(),
+        group_instance_id: spec.config.group_instance_id.clone().map(InstanceId),
+        generation_id: -1,
+        coordinator: None,
+        activity: Activity::Down,
+        partitions: Vec::new(),
+        records_buffered: 0,
+        records_processed: 0,
+        last_poll_at: slot.started_at,
+        timers: timers(slot),
+    }
+}
+
+fn fill_consumer(view: &mut ConsumerView, consumer: &Consumer) {
+    view.member_state = consumer.member_state();
+    view.member_id = consumer.member_id().clone();
+    view.generation_id = consumer.generation_id();
+    view.coordinator = consumer.coordinator();
+    view.activity = match consumer.app() {
+        App::Polling | App::Closing(_) => Activity::Polling,
+        App::Committing => Activity::Committing,
+        App::Failed(exception) => Activity::Failed(exception.clone()),
+        App::Processing(work) => Activity::Processing {
+            topic_partition: work.topic_partition,
+            offset: work.offset,
+            record_id: work.record.record_id,
+            value: work
+                .record
+                .as_text()
+                .cloned()
+                .unwrap_or_else(|| Arc::from("")),
+            since: work.since,
+            until: work.until,
+            records_left: u32::try_from(work.queue.len()).unwrap_or(u32::MAX),
+        },
+    };
+    view.partitions = consumer
+        .partitions()
+        .iter()
+        .map(
+            |(id, owned): (&TopicPartition, &OwnedPartition)| ConsumerPartitionView {
+                topic_partition: *id,
+                position: owned.position(),
+                processed: owned.processed,
+                committed: owned.committed,
+                high_watermark: owned.high_watermark,
+            },
+        )
+        .collect();
+    view.records_buffered = consumer.records_buffered();
+    view.records_processed = consumer.records_processed();
+    view.last_poll_at = consumer.last_poll_at();
+}
