@@ -208,8 +208,13 @@ impl Broker {
         self.requests.insert(correlation, Purpose::Metadata);
     }
 
-    /// Tells the group coordinator which partitions of `__consumer_offsets` this broker leads.
+    /// Tells the group coordinator what topics there are, and which partitions of
+    /// `__consumer_offsets` this broker leads.
     fn apply_leadership(&mut self, changes: &[LeadershipChange], out: &mut Out) {
+        for (topic_id, topic) in &self.replicas.image().topics {
+            self.coordinator
+                .on_topic_named(*topic_id, topic.name.clone());
+        }
         for change in changes {
             match change {
                 LeadershipChange::Elected(id, leader_epoch) => {
