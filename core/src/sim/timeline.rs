@@ -33,7 +33,7 @@ pub struct Branch {
     /// How far it had been run.
     pub horizon: SimTime,
     snapshots: Vec<Snapshot>,
-    tip: Snapshot,
+    tip: Option<Snapshot>,
 }
 
 /// The simulation at some moment.
@@ -42,6 +42,17 @@ struct Snapshot {
     sim: Sim,
     /// Actions that have been applied.
     actions_applied: usize,
+}
+
+impl Snapshot {
+    /// Events and actions so far: a place in the run's own order.
+    fn moment(&self) -> u64 {
+        self.sim.event_count() + u64::try_from(self.actions_applied).unwrap_or(u64::MAX)
+    }
+
+    fn place(&self) -> (u64, SimTime) {
+        (self.moment(), self.sim.now())
+    }
 }
 
 /// How far an advance got.
@@ -63,8 +74,9 @@ pub struct Timeline {
     /// Events between two snapshots; doubles when there are too many.
     spacing: u64,
     at: Snapshot,
-    /// The furthest state that was reached on this branch.
-    tip: Snapshot,
+    /// The furthest state that was reached on this branch, if the playhead has been further than
+    /// it is now.
+    tip: Option<Snapshot>,
     branches: Vec<Branch>,
 }
 
@@ -94,8 +106,8 @@ impl Timeline {
             recording,
             snapshots: vec![start.clone()],
             spacing: SNAPSHOT_EVERY_EVENTS,
-            at: start.clone(),
-            tip: start,
+            at: start,
+            tip: None,
             branches: Vec::new(),
         })
     }
@@ -112,7 +124,10 @@ impl Timeline {
 
     /// The furthest instant that was reached on this branch.
     pub fn horizon(&self) -> SimTime {
-        self.tip.sim.now().max(self.at.sim.now())
+        self.tip
+            .as_ref()
+            .map_or(SimTime::ZERO, |tip| tip.sim.now())
+            .max(self.at.sim.now())
     }
 
     /// What the person did.
@@ -130,14 +145,10 @@ impl Timeline {
         let to = to.min(SimTime(SIM_TIME_MAX_US));
         for _ in 0..events_max {
             if !self.step_once(to) {
-                self.keep_tip();
                 return Progress { reached: true };
             }
         }
-        self.keep_tip();
-        Progress {
-            reached: self.at.sim.now() >= to,
-        }
+        Progress { reached: false }
     }
 
     /// Does the next thing that is due at `to` or before: an event, or the person's next action.
@@ -193,18 +204,19 @@ impl Timeline {
         }
     }
 
-    fn keep_tip(&mut self) {
-        let is_further = (
-            self.tip.sim.now(),
-            self.tip.sim.event_count(),
-            self.tip.actions_applied,
-        ) < (
-            self.at.sim.now(),
-            self.at.sim.event_count(),
-            self.at.actions_applied,
-        );
-        if is_further {
-            self.tip = self.at.clone();
+    /// Whether the playhead stands where this branch has never been further.
+    fn is_at_tip(&self) -> bool {
+        self.tip
+            .as_ref()
+            .is_none_or(|tip| tip.place() <= self.at.place())
+    }
+
+    /// Puts the playhead at `snapshot`; the furthest state is kept.
+    fn jump(&mut self, snapshot: Snapshot) {
+        let was_at_tip = self.is_at_tip();
+        let left = std::mem::replace(&mut self.at, snapshot);
+        if was_at_tip {
+            self.tip = Some(left);
         }
     }
 
@@ -215,29 +227,30 @@ impl Timeline {
         let nearest = self
             .snapshots
             .iter()
-            .chain([&self.tip])
+            .chain(&self.tip)
             .filter(|snapshot| snapshot.sim.now() <= to)
-            .max_by_key(|snapshot| (snapshot.sim.event_count(), snapshot.actions_applied));
+            .max_by_key(|snapshot| snapshot.moment());
         if let Some(nearest) = nearest
-            && (!is_ahead || self.at.sim.event_count() < nearest.sim.event_count())
+            && (!is_ahead || self.at.moment() < nearest.moment())
         {
-            self.at = nearest.clone();
+            let nearest = nearest.clone();
+            self.jump(nearest);
         }
         while self.step_once(to) {}
-        self.keep_tip();
     }
 
-    /// Goes to just after `events` events, however many actions lie in between.
-    fn seek_event(&mut self, events: u64) {
+    /// Goes to just after the first `moment` events and actions.
+    fn seek_moment(&mut self, moment: u64) {
         let nearest = self
             .snapshots
             .iter()
-            .filter(|snapshot| snapshot.sim.event_count() <= events)
-            .max_by_key(|snapshot| snapshot.sim.event_count());
+            .filter(|snapshot| snapshot.moment() <= moment)
+            .max_by_key(|snapshot| snapshot.moment());
         if let Some(nearest) = nearest {
-            self.at = nearest.clone();
+            let nearest = nearest.clone();
+            self.jump(nearest);
         }
-        while self.at.sim.event_count() < events && self.step_once(SimTime(SIM_TIME_MAX_US)) {}
+        while self.at.moment() < moment && self.step_once(SimTime(SIM_TIME_MAX_US)) {}
     }
 
     /// Handles one event, or the person's next action. False when nothing is left.
@@ -250,7 +263,6 @@ impl Timeline {
         let next = self.at.sim.next_due().into_iter().chain(next_action).min();
         let Some(to) = next else { return false };
         let stepped = self.step_once(to);
-        self.keep_tip();
         stepped
     }
 
@@ -280,12 +292,12 @@ impl Timeline {
         false
     }
 
-    /// Goes back to before the last event. False at the start.
+    /// Goes back to before the last event or action. False at the start.
     pub fn step_back(&mut self) -> bool {
-        let Some(events) = self.at.sim.event_count().checked_sub(1) else {
+        let Some(moment) = self.at.moment().checked_sub(1) else {
             return false;
         };
-        self.seek_event(events);
+        self.seek_moment(moment);
         true
     }
 
@@ -320,29 +332,27 @@ impl Timeline {
         self.recording.actions.truncate(applied);
         self.recording.actions.push((now, command));
         self.apply_action();
-        self.tip = self.at.clone();
+        self.tip = None;
         Ok(())
     }
 
     /// Whether something lies ahead of the playhead: it was reached, or is recorded.
     fn has_future(&self) -> bool {
-        self.at.actions_applied < self.recording.actions.len()
-            || self.at.sim.now() < self.tip.sim.now()
-            || self.at.sim.event_count() < self.tip.sim.event_count()
+        self.at.actions_applied < self.recording.actions.len() || !self.is_at_tip()
     }
 
     /// Leaves the future as a branch.
     fn fork(&mut self) {
-        let events = self.at.sim.event_count();
+        let moment = self.at.moment();
         let branch = Branch {
             recording: self.recording.clone(),
             forked_at: self.at.sim.now(),
             horizon: self.horizon(),
             snapshots: self.snapshots.clone(),
-            tip: self.tip.clone(),
+            tip: self.tip.take(),
         };
         self.snapshots
-            .retain(|snapshot| snapshot.sim.event_count() <= events);
+            .retain(|snapshot| snapshot.moment() <= moment);
         self.branches.push(branch);
         if usize::try_from(BRANCHES_MAX).is_ok_and(|max| max < self.branches.len()) {
             self.branches.remove(0);
@@ -357,13 +367,20 @@ impl Timeline {
         }
         let other = self.branches.remove(index);
         let forked_at = other.forked_at;
+        let horizon = self.horizon();
+        let tip = if self.is_at_tip() {
+            Some(self.at.clone())
+        } else {
+            self.tip.take()
+        };
         let present = Branch {
             recording: std::mem::replace(&mut self.recording, other.recording),
             forked_at,
-            horizon: self.horizon(),
+            horizon,
             snapshots: std::mem::replace(&mut self.snapshots, other.snapshots),
-            tip: std::mem::replace(&mut self.tip, other.tip),
+            tip,
         };
+        self.tip = other.tip;
         self.branches.insert(index, present);
         if let Some(start) = self.snapshots.first() {
             self.at = start.clone();

@@ -4,8 +4,9 @@ use super::{Recording, Timeline};
 use crate::base::config::{BrokerConfig, ConsumerConfig, ProducerConfig, TopicConfig};
 use crate::base::ids::{BrokerId, ClientId};
 use crate::kernel::network::LinkConfig;
+use crate::kernel::rng::Stream;
 use crate::kernel::time::{SimTime, Span};
-use crate::sim::command::Command;
+use crate::sim::command::{Command, CommandError};
 use crate::sim::scenario::{
     Arrivals, BrokerSpec, CommitStyle, ConsumerSpec, Keys, Processing, ProcessingTime,
     ProducerSpec, RestartPolicy, Scenario, TopicSpec, Workload,
@@ -74,19 +75,164 @@ fn scenario(seed: u64) -> Arc<Scenario> {
     })
 }
 
+fn actions() -> Vec<(SimTime, Command)> {
+    vec![
+        (
+            SimTime::from_millis(9_000),
+            Command::PauseBroker(BrokerId(3), Span::from_millis(700)),
+        ),
+        (
+            SimTime::from_millis(11_000),
+            Command::KillBroker(BrokerId(2)),
+        ),
+        (
+            SimTime::from_millis(14_000),
+            Command::KillClient(ClientId(2)),
+        ),
+        (
+            SimTime::from_millis(24_000),
+            Command::RestartBroker(BrokerId(2)),
+        ),
+        (
+            SimTime::from_millis(26_000),
+            Command::StartClient(ClientId(2)),
+        ),
+        (
+            SimTime::from_millis(30_000),
+            Command::StopClient(ClientId(1)),
+        ),
+    ]
+}
+
+/// Everything that can be seen of a run at an instant.
+fn seen(timeline: &Timeline) -> (u64, u64, String) {
+    let sim = timeline.sim();
+    (
+        sim.trace().next_index(),
+        sim.digest(),
+        format!("{:?}", sim.stage()),
+    )
+}
+
 #[test]
-fn smoke() {
-    let mut timeline = Timeline::new(scenario(7)).expect("the scenario is sound");
-    timeline.seek(SimTime::from_millis(20_000));
-    for entry in timeline.sim().trace().since(0) {
-        println!("{} {} {:?}", entry.at, entry.node, entry.event);
+fn seeking_equals_a_straight_run_at_any_instant() {
+    let recording = Recording { actions: actions() };
+    let replay = || Timeline::replay(scenario(11), recording.clone()).expect("sound");
+    let mut seeking = replay();
+    seeking.seek(SimTime::from_millis(60_000));
+    let mut stream = Stream::new(5, "instants");
+    for _ in 0..25 {
+        let at = SimTime(stream.below(60_000_000));
+        seeking.seek(at);
+        let mut straight = replay();
+        straight.seek(at);
+        assert_eq!(
+            seeking.playhead(),
+            at,
+            "the playhead stands where it was sent"
+        );
+        assert_eq!(seen(&seeking), seen(&straight), "seek to {at}");
     }
-    let stage = timeline.sim().stage();
-    println!("{stage:#?}");
-    println!("{} events", timeline.sim().event_count());
-    let _ = (
-        Recording::default(),
-        Command::KillBroker(BrokerId(1)),
-        ClientId(0),
+}
+
+#[test]
+fn a_live_run_equals_its_replay() {
+    let mut live = Timeline::new(scenario(12)).expect("sound");
+    for (at, command) in actions() {
+        while !live.advance(at, 37).reached {}
+        live.act(command).expect("the action is possible");
+    }
+    live.seek(SimTime::from_millis(45_000));
+    let mut again = Timeline::replay(scenario(12), live.recording().clone()).expect("sound");
+    while !again.advance(SimTime::from_millis(45_000), 1).reached {}
+    assert_eq!(
+        seen(&live),
+        seen(&again),
+        "the recording gives the run again"
     );
+    assert!(
+        live.branches().is_empty(),
+        "acting at the tip leaves nothing behind"
+    );
+}
+
+#[test]
+fn acting_in_the_past_keeps_the_old_future() {
+    let mut timeline = Timeline::new(scenario(13)).expect("sound");
+    timeline.seek(SimTime::from_millis(12_000));
+    timeline
+        .act(Command::KillBroker(BrokerId(1)))
+        .expect("possible");
+    timeline.seek(SimTime::from_millis(30_000));
+    let old_future = seen(&timeline);
+    timeline.seek(SimTime::from_millis(11_000));
+    timeline
+        .act(Command::KillBroker(BrokerId(2)))
+        .expect("possible");
+    timeline.seek(SimTime::from_millis(30_000));
+    assert_ne!(seen(&timeline), old_future, "another broker died");
+    assert_eq!(timeline.branches().len(), 1, "the old future is a branch");
+    assert!(timeline.switch_branch(0), "there is one");
+    assert_eq!(
+        timeline.playhead(),
+        SimTime::from_millis(11_000),
+        "where the runs part"
+    );
+    timeline.seek(SimTime::from_millis(30_000));
+    assert_eq!(seen(&timeline), old_future, "the old future is as it was");
+    assert_eq!(
+        timeline.branches().len(),
+        1,
+        "the other run is a branch now"
+    );
+    assert!(!timeline.switch_branch(1), "there is no second one");
+}
+
+#[test]
+fn a_refused_action_changes_nothing() {
+    let mut timeline = Timeline::new(scenario(14)).expect("sound");
+    timeline.seek(SimTime::from_millis(12_000));
+    timeline
+        .act(Command::KillBroker(BrokerId(1)))
+        .expect("possible");
+    timeline.seek(SimTime::from_millis(20_000));
+    let before = seen(&timeline);
+    let refused = timeline.act(Command::KillBroker(BrokerId(1)));
+    assert_eq!(
+        refused,
+        Err(CommandError::BrokerIsDown(BrokerId(1))),
+        "it is dead already"
+    );
+    assert_eq!(seen(&timeline), before, "nothing has changed");
+    assert_eq!(timeline.recording().actions.len(), 1, "nothing is recorded");
+}
+
+#[test]
+fn steps_go_forth_and_back() {
+    let mut timeline =
+        Timeline::replay(scenario(15), Recording { actions: actions() }).expect("sound");
+    timeline.seek(SimTime::from_millis(13_990));
+    for _ in 0..60 {
+        let before = seen(&timeline);
+        assert!(timeline.step_event(), "something is left");
+        let after = seen(&timeline);
+        assert!(timeline.step_back(), "there is something before");
+        assert_eq!(
+            timeline.sim().trace().next_index(),
+            before.0,
+            "as before the step"
+        );
+        assert!(timeline.step_event(), "and forth");
+        assert_eq!(seen(&timeline), after, "the same again");
+    }
+    let deliveries = |timeline: &Timeline| {
+        let trace = timeline.sim().trace();
+        trace
+            .since(0)
+            .filter(|entry| entry.event.name() == "delivered")
+            .count()
+    };
+    let before = deliveries(&timeline);
+    assert!(timeline.step_message(), "a message arrives");
+    assert_eq!(deliveries(&timeline), before + 1, "exactly one");
 }
