@@ -190,12 +190,9 @@ impl Controller {
         out: &mut Out,
     ) {
         let id = request.broker_id;
-        let Some((broker_epoch, fenced)) = self
-            .image
-            .brokers
-            .get(&id)
-            .map(|broker| (broker.broker_epoch, broker.fenced))
-            .filter(|(broker_epoch, _)| *broker_epoch == request.broker_epoch)
+        let registration = self.image.brokers.get(&id);
+        let Some(registration) =
+            registration.filter(|broker| broker.broker_epoch == request.broker_epoch)
         else {
             let response = BrokerHeartbeatResponse {
                 error_code: ErrorCode::StaleBrokerEpoch,
@@ -206,9 +203,10 @@ impl Controller {
             out.respond(reply, Response::BrokerHeartbeat(response));
             return;
         };
-        self.registry.touch(id, out.now);
+        let (broker_epoch, fenced) = (registration.broker_epoch, registration.fenced);
+        let verdict = Registry::verdict(registration, request);
         let is_caught_up = broker_epoch < request.current_metadata_offset;
-        let verdict = Registry::verdict(fenced, request, is_caught_up);
+        self.registry.touch(id, out.now);
         if fenced && verdict == Verdict::Unfenced {
             self.unfence(id, broker_epoch, out);
         } else if !fenced && verdict == Verdict::Fenced {

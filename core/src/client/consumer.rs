@@ -109,6 +109,10 @@ pub enum CommitMode {
 
 /// What a consumer knows of its place in the group (`AbstractCoordinator`).
 #[derive(Clone, Debug, Serialize)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of its own in Kafka"
+)]
 struct Membership {
     state: MemberState,
     /// -1 for none.
@@ -441,11 +445,7 @@ impl Consumer {
         match purpose {
             None => {}
             Some(Purpose::FindCoordinator) => self.lookup_failed(out),
-            Some(Purpose::Join) => {
-                self.membership.call_in_flight = false;
-                self.join_failed("DisconnectException", true, out);
-            }
-            Some(Purpose::Sync { .. }) => {
+            Some(Purpose::Join | Purpose::Sync { .. }) => {
                 self.membership.call_in_flight = false;
                 self.join_failed("DisconnectException", true, out);
             }

@@ -67,6 +67,9 @@ impl fmt::Display for PlacementError {
     }
 }
 
+/// The brokers of a rack: the fenced and the unfenced.
+type RackBrokers = (Vec<BrokerId>, Vec<BrokerId>);
+
 /// Where the placer's random numbers come from.
 pub trait Draw {
     /// A number in `0..bound`; `bound` is not zero.
@@ -113,20 +116,19 @@ impl BrokerList {
 impl StripedReplicaPlacer {
     /// A placer over the brokers that are registered and not leaving.
     pub fn new(image: &MetadataImage, stream: &mut impl Draw) -> Self {
-        let mut by_rack: BTreeMap<Option<Arc<str>>, (Vec<BrokerId>, Vec<BrokerId>)> =
-            BTreeMap::new();
+        let mut by_rack: BTreeMap<Option<Arc<str>>, RackBrokers> = BTreeMap::new();
         for (id, broker) in &image.brokers {
             if broker.in_controlled_shutdown {
                 continue;
             }
             let (fenced, unfenced) = by_rack.entry(broker.rack.clone()).or_default();
             if broker.fenced {
-                fenced.push(*id)
+                fenced.push(*id);
             } else {
-                unfenced.push(*id)
+                unfenced.push(*id);
             }
         }
-        let count = |lists: fn(&(Vec<BrokerId>, Vec<BrokerId>)) -> usize| {
+        let count = |lists: fn(&RackBrokers) -> usize| {
             u32::try_from(by_rack.values().map(lists).sum::<usize>()).unwrap_or(u32::MAX)
         };
         let broker_count = count(|(fenced, unfenced)| fenced.len() + unfenced.len());

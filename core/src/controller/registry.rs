@@ -3,7 +3,7 @@
 use crate::base::ids::BrokerId;
 use crate::kernel::time::{SimTime, Span};
 use crate::wire::api::BrokerHeartbeatRequest;
-use crate::wire::metadata::MetadataImage;
+use crate::wire::metadata::{BrokerRegistration, MetadataImage};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -73,11 +73,11 @@ impl Registry {
 
     /// What becomes of a broker that sends this heartbeat.
     pub const fn verdict(
-        fenced: bool,
+        registration: &BrokerRegistration,
         request: &BrokerHeartbeatRequest,
-        is_caught_up: bool,
     ) -> Verdict {
-        if request.want_fence || (fenced && !is_caught_up) {
+        let is_caught_up = registration.broker_epoch < request.current_metadata_offset;
+        if request.want_fence || (registration.fenced && !is_caught_up) {
             Verdict::Fenced
         } else {
             Verdict::Unfenced
@@ -91,31 +91,28 @@ mod tests {
     use crate::base::ids::BrokerId;
     use crate::kernel::time::{SimTime, Span};
     use crate::wire::api::BrokerHeartbeatRequest;
+    use crate::wire::metadata::BrokerRegistration;
 
     #[test]
     fn a_broker_is_unfenced_once_it_has_replayed_its_registration_h23() {
-        let heartbeat = BrokerHeartbeatRequest {
+        let heartbeat = |current_metadata_offset| BrokerHeartbeatRequest {
             broker_id: BrokerId(0),
             broker_epoch: 100,
-            current_metadata_offset: 101,
+            current_metadata_offset,
             want_fence: false,
             want_shut_down: false,
         };
-        assert_eq!(
-            Registry::verdict(true, &heartbeat, true),
-            Verdict::Unfenced,
-            "H23"
-        );
-        assert_eq!(
-            Registry::verdict(true, &heartbeat, false),
-            Verdict::Fenced,
-            "H23"
-        );
-        assert_eq!(
-            Registry::verdict(false, &heartbeat, false),
-            Verdict::Unfenced,
-            "stays unfenced"
-        );
+        let registration = |fenced| BrokerRegistration {
+            broker_epoch: 100,
+            incarnation_id: 1,
+            rack: None,
+            fenced,
+            in_controlled_shutdown: false,
+        };
+        let verdict = |fenced, offset| Registry::verdict(&registration(fenced), &heartbeat(offset));
+        assert_eq!(verdict(true, 101), Verdict::Unfenced, "H23");
+        assert_eq!(verdict(true, 50), Verdict::Fenced, "H23");
+        assert_eq!(verdict(false, 50), Verdict::Unfenced, "stays unfenced");
     }
 
     #[test]

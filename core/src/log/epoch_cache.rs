@@ -88,6 +88,11 @@ mod tests {
     use super::EpochCache;
     use crate::base::ids::Offset;
 
+    /// Id, entries, epoch asked for, log end offset, expected answer.
+    type EndOffsetRow<'a> = (&'a str, &'a [(i32, i64)], i32, i64, (i32, i64));
+    /// Id, new start, expected entries.
+    type TruncationRow<'a> = (&'a str, i64, &'a [(i32, i64)]);
+
     fn cache(entries: &[(i32, i64)]) -> EpochCache {
         EpochCache {
             entries: entries.iter().map(|(e, o)| (*e, Offset(*o))).collect(),
@@ -114,7 +119,7 @@ mod tests {
 
     #[test]
     fn end_offsets_a1_to_a3_a7_a9_to_a12() {
-        let rows: &[(&str, &[(i32, i64)], i32, i64, (i32, i64))] = &[
+        let rows: &[EndOffsetRow<'_>] = &[
             ("A1", &[], 0, 0, (-1, -1)),
             ("A2", &[(2, 11)], 2, 14, (2, 14)),
             ("A3", &[(2, 11), (3, 12)], -1, 0, (-1, -1)),
@@ -144,7 +149,7 @@ mod tests {
         let mut end = cache(&base);
         end.truncate_from_end(Offset(8));
         assert_eq!(end, cache(&[(2, 6)]), "A13");
-        let rows: &[(&str, i64, &[(i32, i64)])] = &[
+        let rows: &[TruncationRow<'_>] = &[
             ("A14", 8, &[(3, 8), (4, 11)]),
             ("A14", 9, &[(3, 9), (4, 11)]),
             ("A15", 1, &[(2, 6), (3, 8), (4, 11)]),

@@ -192,8 +192,8 @@ impl PartitionLog {
                 break;
             }
             let size = u64::from(batch.size_bytes);
-            let fits = bytes + size <= max_bytes;
-            if !fits && !(at_least_one && batches.is_empty()) {
+            let may_exceed = at_least_one && batches.is_empty();
+            if !may_exceed && max_bytes < bytes + size {
                 break;
             }
             bytes += size;

@@ -161,26 +161,22 @@ impl Client {
         self.forward_outputs(out);
     }
 
-    /// Sends a record that a person typed.
+    /// Sends a record that a person typed: key, value and explicit partition.
     pub fn send(
         &mut self,
         topic: &Arc<str>,
-        key: Option<Arc<str>>,
-        value: Arc<str>,
-        partition: Option<u32>,
+        (key, value, partition): (Option<Arc<str>>, Arc<str>, Option<u32>),
         out: &mut Out,
     ) {
         let record_id = self.take_record_id();
         let record = Record::text(record_id, key, value, out.now);
         if let Some(producer) = &mut self.producer {
-            producer.send(
-                ToSend {
-                    topic: topic.clone(),
-                    partition,
-                    record,
-                },
-                out,
-            );
+            let to_send = ToSend {
+                topic: topic.clone(),
+                partition,
+                record,
+            };
+            producer.send(to_send, out);
         }
     }
 

@@ -190,16 +190,16 @@ impl ReplicaManager {
                 changed.insert(*topic_partition, registration.clone());
             }
         }
-        let mut changes = Vec::new();
+        let mut leadership = Vec::new();
         for (topic_partition, registration) in &changed {
-            changes.extend(self.apply_registration(*topic_partition, registration, out));
+            leadership.extend(self.apply_registration(*topic_partition, registration, out));
         }
         self.assign_fetchers(out);
         for topic_partition in changed.keys() {
             self.increment_high_watermark(*topic_partition, out);
             self.complete_delayed(*topic_partition, out);
         }
-        changes
+        leadership
     }
 
     fn apply_registration(

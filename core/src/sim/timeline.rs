@@ -262,8 +262,7 @@ impl Timeline {
             .map(|(at, _)| *at);
         let next = self.at.sim.next_due().into_iter().chain(next_action).min();
         let Some(to) = next else { return false };
-        let stepped = self.step_once(to);
-        stepped
+        self.step_once(to)
     }
 
     /// Goes on until a message has arrived. False when none does.

@@ -4,14 +4,14 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 
 macro_rules! error_codes {
-    ($( $name:ident, $number:literal, $retriable:literal, $text:literal, $sentence:literal; )*) => {
+    ($( $(#[$attribute:meta])? $name:ident, $number:literal, $retriable:literal, $text:literal, $sentence:literal; )*) => {
         /// Kafka's error codes, as far as something here sends them.
         #[derive(
-            Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+            Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
         )]
         #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
         pub enum ErrorCode {
-            $( #[doc = $sentence] $name, )*
+            $( $(#[$attribute])? #[doc = $sentence] $name, )*
         }
 
         impl ErrorCode {
@@ -42,7 +42,7 @@ macro_rules! error_codes {
 }
 
 error_codes! {
-    None, 0, false, "NONE", "The request succeeded.";
+    #[default] None, 0, false, "NONE", "The request succeeded.";
     UnknownServerError, -1, false, "UNKNOWN_SERVER_ERROR", "The broker failed in a way that has no code of its own.";
     OffsetOutOfRange, 1, false, "OFFSET_OUT_OF_RANGE", "The offset lies outside the log.";
     CorruptMessage, 2, true, "CORRUPT_MESSAGE", "A record batch is damaged.";
@@ -55,7 +55,7 @@ error_codes! {
     MessageTooLarge, 10, false, "MESSAGE_TOO_LARGE", "The batch is larger than max.message.bytes.";
     OffsetMetadataTooLarge, 12, false, "OFFSET_METADATA_TOO_LARGE", "The metadata of a committed offset is longer than offset.metadata.max.bytes.";
     NetworkException, 13, true, "NETWORK_EXCEPTION", "The connection was lost before the answer came.";
-    CoordinatorLoadInProgress, 14, true, "COORDINATOR_LOAD_IN_PROGRESS", "The coordinator is still reading its partition of __consumer_offsets.";
+    CoordinatorLoadInProgress, 14, true, "COORDINATOR_LOAD_IN_PROGRESS", "The coordinator is still reading its partition of the offsets topic.";
     CoordinatorNotAvailable, 15, true, "COORDINATOR_NOT_AVAILABLE", "The group has no coordinator now.";
     NotCoordinator, 16, true, "NOT_COORDINATOR", "This broker does not coordinate the group.";
     NotEnoughReplicas, 19, true, "NOT_ENOUGH_REPLICAS", "The ISR has fewer members than min.insync.replicas; nothing was written.";
@@ -103,11 +103,5 @@ impl ErrorCode {
 impl fmt::Display for ErrorCode {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(self.name())
-    }
-}
-
-impl Default for ErrorCode {
-    fn default() -> Self {
-        Self::None
     }
 }

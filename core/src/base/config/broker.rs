@@ -32,9 +32,9 @@ settings! {
         unclean_leader_election_enable: bool = false, "unclean.leader.election.enable", "true or false", None,
             "Whether a replica outside the ISR may lead when nobody else can; a topic may override it.";
         offsets_topic_num_partitions: i64 = 50, "offsets.topic.num.partitions", "a number from 1 to 1000", Some(1..=1_000),
-            "Partitions of __consumer_offsets; a group's coordinator leads the one its id hashes to.";
+            "Partitions of `__consumer_offsets`; a group's coordinator leads the one its id hashes to.";
         offsets_topic_replication_factor: i64 = 3, "offsets.topic.replication.factor", "a number from 1 to 64", Some(1..=64),
-            "Replicas of __consumer_offsets.";
+            "Replicas of `__consumer_offsets`.";
         offsets_commit_timeout_ms: i64 = 5_000, "offsets.commit.timeout.ms", "a number from 1 to 2147483647", Some(1..=2_147_483_647),
             "Milliseconds that an append of the group coordinator may wait for its replicas.";
         offsets_retention_minutes: i64 = 10_080, "offsets.retention.minutes", "a number from 1 to 2147483647", Some(1..=2_147_483_647),

@@ -46,9 +46,9 @@ settings! {
         linger_ms: i64 = 5, "linger.ms", "a number from 0 to 2147483647", Some(0..=2_147_483_647),
             "Milliseconds that a batch waits for more records; 5 since 4.0 (KIP-1030).";
         buffer_memory: i64 = 33_554_432, "buffer.memory", "a number from 0 to 9223372036854775807", Some(0..=i64::MAX),
-            "Bytes that may wait in the producer; then send() blocks.";
+            "Bytes that may wait in the producer; then `send()` blocks.";
         max_block_ms: i64 = 60_000, "max.block.ms", "a number from 0 to 2147483647", Some(0..=2_147_483_647),
-            "Milliseconds that send() blocks for metadata or buffer memory before it throws.";
+            "Milliseconds that `send()` blocks for metadata or buffer memory before it throws.";
         max_in_flight_requests_per_connection: i64 = 5, "max.in.flight.requests.per.connection", "a number from 1 to 2147483647", Some(1..=2_147_483_647),
             "Produce requests on one connection that have no answer yet.";
         max_request_size: i64 = 1_048_576, "max.request.size", "a number from 0 to 2147483647", Some(0..=2_147_483_647),
@@ -62,7 +62,7 @@ settings! {
         request_timeout_ms: i64 = 30_000, "request.timeout.ms", "a number from 1 to 2147483647", Some(1..=2_147_483_647),
             "Milliseconds that a request may take; the broker also parks acks=all no longer.";
         delivery_timeout_ms: i64 = 120_000, "delivery.timeout.ms", "a number from 1 to 2147483647", Some(1..=2_147_483_647),
-            "Milliseconds from send() after which a record that is not acknowledged fails.";
+            "Milliseconds from `send()` after which a record that is not acknowledged fails.";
         metadata_max_age_ms: i64 = 300_000, "metadata.max.age.ms", "a number from 1 to 2147483647", Some(1..=2_147_483_647),
             "Milliseconds after which the metadata are asked for again without a reason.";
         reconnect_backoff_ms: i64 = 50, "reconnect.backoff.ms", "a number from 0 to 2147483647", Some(0..=2_147_483_647),

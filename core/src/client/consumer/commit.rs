@@ -183,6 +183,10 @@ impl Consumer {
     ///
     /// # Source
     /// `ConsumerCoordinator.OffsetCommitResponseHandler`.
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "Kafka treats every code without a rule of its own alike"
+    )]
     pub(super) fn on_commit_response(
         &mut self,
         call: &CommitCall,

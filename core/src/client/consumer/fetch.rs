@@ -105,6 +105,10 @@ impl Consumer {
     }
 
     /// Takes in one partition's answer. False if it failed and is worth another try.
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "Kafka treats every code without a rule of its own alike"
+    )]
     fn take_in(&mut self, response: &FetchPartitionResponse, out: &mut Out) -> bool {
         let topic_partition = response.topic_partition;
         let Some(owned) = self.partitions.get_mut(&topic_partition) else {
@@ -140,15 +144,12 @@ impl Consumer {
                 );
                 true
             }
-            _ => {
-                let news = response
-                    .current_leader
-                    .is_some_and(|(leader, leader_epoch)| {
-                        self.metadata
-                            .update_leader(topic_partition, leader, leader_epoch)
-                    });
-                news
-            }
+            _ => response
+                .current_leader
+                .is_some_and(|(leader, leader_epoch)| {
+                    self.metadata
+                        .update_leader(topic_partition, leader, leader_epoch)
+                }),
         }
     }
 

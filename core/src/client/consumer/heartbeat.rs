@@ -98,6 +98,10 @@ impl Consumer {
     ///
     /// # Source
     /// `AbstractCoordinator.HeartbeatResponseHandler`.
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "Kafka treats every code without a rule of its own alike"
+    )]
     pub(super) fn on_heartbeat_response(
         &mut self,
         generation_id: i32,

@@ -271,6 +271,10 @@ impl Consumer {
     ///
     /// # Source
     /// `AbstractCoordinator.JoinGroupResponseHandler`.
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "Kafka treats every code without a rule of its own alike"
+    )]
     pub(super) fn on_join_response(&mut self, response: &JoinGroupResponse, out: &mut Out) {
         self.membership.call_in_flight = false;
         match response.error_code {
@@ -494,6 +498,10 @@ impl Consumer {
     ///
     /// # Source
     /// `AbstractCoordinator.SyncGroupResponseHandler`.
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "Kafka treats every code without a rule of its own alike"
+    )]
     pub(super) fn on_sync_response(
         &mut self,
         generation_id: i32,

@@ -12,6 +12,7 @@ use serde::Serialize;
 
 /// Where a broker process stands in its cluster (`BrokerLifecycleManager`).
 #[derive(Clone, Debug, Serialize)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(super) struct Lifecycle {
     /// The registration; -1 before there is one.
     pub(super) broker_epoch: i64,

@@ -3,7 +3,7 @@
 use super::{Purpose, ReplicaManager};
 use crate::base::ids::{BrokerId, TopicPartition};
 use crate::base::timer::Timer;
-use crate::kernel::time::Span;
+use crate::kernel::time::{SimTime, Span};
 use crate::replication::partition::{AlterOutcome, Surroundings};
 use crate::trace::out::Out;
 use crate::wire::api::{AlterPartitionRequest, AlterPartitionResponse, Request};
@@ -75,7 +75,7 @@ impl ReplicaManager {
             .iter()
             .filter_map(|id| leader.remotes.get(id).map(|remote| (id, remote)))
             .map(|(id, remote)| {
-                let caught_up = remote.last_caught_up_at.map_or(0, |at| at.as_millis());
+                let caught_up = remote.last_caught_up_at.map_or(0, SimTime::as_millis);
                 let end = remote.log_end_offset;
                 format!("(brokerId: {id}, endOffset: {end}, lastCaughtUpTimeMs: {caught_up})")
             })

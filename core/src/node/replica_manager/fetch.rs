@@ -16,6 +16,9 @@ use crate::wire::api::{
 use crate::wire::error_code::ErrorCode;
 use std::sync::Arc;
 
+/// A partition that may be read, and where the follower's log parts from its.
+type Checked<'a> = (&'a Partition, Option<(i32, Offset)>);
+
 impl ReplicaManager {
     /// Reads, or waits until there is something to read.
     ///
@@ -149,7 +152,7 @@ impl ReplicaManager {
         &self,
         request: &FetchRequest,
         wanted: &FetchPartition,
-    ) -> Result<(&Partition, Option<(i32, Offset)>), ErrorCode> {
+    ) -> Result<Checked<'_>, ErrorCode> {
         let Some(partition) = self.partitions.get(&wanted.topic_partition) else {
             let known = self.image.partition(wanted.topic_partition).is_some();
             return Err(if known {

@@ -216,6 +216,10 @@ impl ReplicaManager {
     }
 
     /// Takes in what a leader sent of one partition, unless the replica has moved on.
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "Kafka treats every code without a rule of its own alike"
+    )]
     fn take_in(
         &mut self,
         leader: BrokerId,
@@ -284,15 +288,12 @@ impl ReplicaManager {
         else {
             return;
         };
-        match (end, self.partitions.get_mut(&topic_partition)) {
-            (Some(end), Some(partition)) => {
-                *state = FetchState::Fetching;
-                partition.truncate_to(end, out);
-            }
-            _ => {
-                let delay = Span::from_millis(self.config.replica_fetch_backoff_ms);
-                *state = FetchState::Delayed(out.now + delay);
-            }
+        if let (Some(end), Some(partition)) = (end, self.partitions.get_mut(&topic_partition)) {
+            *state = FetchState::Fetching;
+            partition.truncate_to(end, out);
+        } else {
+            let delay = Span::from_millis(self.config.replica_fetch_backoff_ms);
+            *state = FetchState::Delayed(out.now + delay);
         }
         self.send_fetch(leader, out);
     }

@@ -22,7 +22,7 @@ use crate::sim::scenario::{
 use crate::trace::buffer::TraceBuffer;
 use crate::wire::api::CreateTopicsRequest;
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -317,10 +317,10 @@ fn check(scenario: &Scenario) -> Result<(), ScenarioError> {
             count_max: CLIENTS_MAX,
         });
     }
-    let mut seen = BTreeMap::new();
+    let mut seen = BTreeSet::new();
     for id in (0..clients).map(ClientId) {
         let name = scenario.client_name(id);
-        if seen.insert(name, ()).is_some() {
+        if !seen.insert(name) {
             return Err(ScenarioError::DuplicateClient(Arc::from(name)));
         }
     }

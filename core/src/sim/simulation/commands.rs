@@ -145,7 +145,7 @@ impl Sim {
                     let (topic, key, value) = (topic.clone(), key.clone(), value.clone());
                     self.run_handler(node, cause, |process, out| {
                         if let Node::Client(client) = process {
-                            client.send(&topic, key, value, partition, out);
+                            client.send(&topic, (key, value, partition), out);
                         }
                     });
                 }

@@ -20,7 +20,7 @@ impl Sim {
                     body,
                     timeout,
                 } => {
-                    self.send_request(node, to, correlation, body, timeout, cause);
+                    self.send_request((node, to, correlation), body, timeout, cause);
                 }
                 Effect::Response { reply, body } => self.send_response(node, reply, body, cause),
                 Effect::Arm(timer, due_at) => self.arm(node, timer, due_at, cause),
@@ -65,7 +65,7 @@ impl Sim {
             timer.clone(),
             Armed {
                 due_at,
-                armed_at: now,
+                since: now,
                 stamp,
                 cause,
             },
@@ -84,15 +84,16 @@ impl Sim {
         {
             *duplicate = self.was_processed(node, *topic_partition, *offset);
         }
-        let parked = match &event {
-            TraceEvent::RequestParked {
-                from,
-                correlation,
-                waiting,
-                deadline,
-                group_id,
-                partitions,
-            } => Some((
+        let parked = if let TraceEvent::RequestParked {
+            from,
+            correlation,
+            waiting,
+            deadline,
+            group_id,
+            partitions,
+        } = &event
+        {
+            Some((
                 *from,
                 *correlation,
                 Parked {
@@ -103,8 +104,9 @@ impl Sim {
                     partitions: partitions.clone(),
                     entry: self.trace.next_index(),
                 },
-            )),
-            _ => None,
+            ))
+        } else {
+            None
         };
         if let TraceEvent::RequestReleased {
             from, correlation, ..

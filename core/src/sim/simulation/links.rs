@@ -47,9 +47,7 @@ const fn channel(api: ApiKey) -> u8 {
 impl Sim {
     pub(super) fn send_request(
         &mut self,
-        from: NodeId,
-        to: NodeId,
-        correlation: CorrelationId,
+        (from, to, correlation): (NodeId, NodeId, CorrelationId),
         body: Request,
         timeout: Option<Span>,
         cause: u64,
@@ -228,7 +226,7 @@ impl Sim {
             correlation: packet.correlation,
         };
         self.run_handler(packet.to, cause, |node, out| {
-            node.on_request(reply, body, out)
+            node.on_request(reply, body, out);
         });
     }
 

@@ -114,7 +114,7 @@ pub enum Node {
 #[derive(Clone, Debug)]
 pub(super) struct Armed {
     pub(super) due_at: SimTime,
-    pub(super) armed_at: SimTime,
+    pub(super) since: SimTime,
     /// Tells it from earlier and later ones of the same name.
     pub(super) stamp: u64,
     /// The trace entry during which it was armed.

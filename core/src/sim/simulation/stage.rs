@@ -354,7 +354,7 @@ fn timers(slot: &Slot) -> Vec<TimerView> {
         .iter()
         .map(|(timer, armed)| TimerView {
             timer: timer.clone(),
-            armed_at: armed.armed_at,
+            armed_at: armed.since,
             due_at: armed.due_at,
         })
         .collect()
