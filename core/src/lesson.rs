@@ -12,6 +12,7 @@ pub mod expression;
 pub mod format;
 pub mod goal;
 pub mod grammar;
+pub mod link;
 mod reader;
 pub mod settings;
 pub mod strings;

@@ -131,7 +131,6 @@ fn judge(holds: &str, events: &[(u64, TraceEvent)]) -> (Outcome, Option<u64>, Op
 
 #[test]
 fn each_operator_passes_and_fails_where_it_should() {
-    use Outcome::{Fail, Pass};
     let events = [
         (1_000, shrunk(2)),
         (2_000, expanded()),
@@ -139,201 +138,12 @@ fn each_operator_passes_and_fails_where_it_should() {
         (3_500, shrunk(1)),
         (6_000, expanded()),
     ];
-    let cases = [
-        (
-            "{ reach = { event = \"isr-shrunk\" } }",
-            Pass,
-            1_000,
-            Some(0),
-        ),
-        (
-            "{ reach = { event = \"isr-shrunk\", isr = 1 } }",
-            Pass,
-            3_500,
-            Some(3),
-        ),
-        (
-            "{ reach = { event = \"isr-shrunk\", partition = 1 } }",
-            Fail,
-            10_000,
-            None,
-        ),
-        (
-            "{ from = \"1.5s\", reach = { event = \"isr-shrunk\" } }",
-            Pass,
-            3_000,
-            Some(2),
-        ),
-        (
-            "{ to = \"2s\", reach = { event = \"isr-expanded\" } }",
-            Pass,
-            2_000,
-            Some(1),
-        ),
-        (
-            "{ to = \"1.9s\", reach = { event = \"isr-expanded\" } }",
-            Fail,
-            1_900,
-            None,
-        ),
-        (
-            "{ from = { event = \"isr-expanded\" }, reach = { event = \"isr-expanded\" } }",
-            Pass,
-            6_000,
-            Some(4),
-        ),
-        (
-            "{ from = { event = \"isr-shrunk\", isr = 3 }, never = { event = \"log-line\" } }",
-            Fail,
-            10_000,
-            None,
-        ),
-        (
-            "{ never = { event = \"isr-shrunk\", isr = 1 } }",
-            Fail,
-            3_500,
-            Some(3),
-        ),
-        (
-            "{ to = { event = \"isr-shrunk\", isr = 1 }, never = { event = \"isr-shrunk\", isr = 1 } }",
-            Pass,
-            3_500,
-            Some(3),
-        ),
-        ("{ never = { event = \"truncated\" } }", Pass, 10_000, None),
-        (
-            "{ count = { event = \"isr-shrunk\" }, min = 3 }",
-            Pass,
-            3_500,
-            Some(3),
-        ),
-        (
-            "{ count = { event = \"isr-shrunk\" }, max = 2 }",
-            Fail,
-            3_500,
-            Some(3),
-        ),
-        (
-            "{ count = { event = \"isr-shrunk\" }, min = 3, max = 3 }",
-            Pass,
-            10_000,
-            None,
-        ),
-        (
-            "{ from = \"3.2s\", count = { event = \"isr-shrunk\" }, min = 2 }",
-            Fail,
-            10_000,
-            None,
-        ),
-        (
-            "{ before = [{ event = \"isr-shrunk\" }, { event = \"isr-expanded\" }] }",
-            Pass,
-            1_000,
-            Some(0),
-        ),
-        (
-            "{ before = [{ event = \"isr-expanded\" }, { event = \"isr-shrunk\" }] }",
-            Fail,
-            1_000,
-            Some(0),
-        ),
-        (
-            "{ before = [{ event = \"truncated\" }, { event = \"log-line\" }] }",
-            Fail,
-            10_000,
-            None,
-        ),
-        (
-            "{ within = { event = \"isr-expanded\" }, after = { event = \"isr-shrunk\" }, span = \"3s\" }",
-            Pass,
-            10_000,
-            None,
-        ),
-        (
-            "{ within = { event = \"isr-expanded\" }, after = { event = \"isr-shrunk\" }, span = \"2s\" }",
-            Fail,
-            5_000,
-            Some(2),
-        ),
-        (
-            "{ within = { event = \"isr-expanded\" }, after = { event = \"truncated\" }, span = \"2s\" }",
-            Fail,
-            10_000,
-            None,
-        ),
-        (
-            "{ hold = { measure = \"isr-shrinks\", at-most = 2 } }",
-            Fail,
-            3_500,
-            Some(3),
-        ),
-        (
-            "{ from = \"2s\", hold = { measure = \"isr-shrinks\", at-most = 2 } }",
-            Pass,
-            10_000,
-            None,
-        ),
-        (
-            "{ from = \"1s\", hold = { measure = \"isr-size\", equals = 3 }, for = \"1s\" }",
-            Pass,
-            3_000,
-            Some(2),
-        ),
-        (
-            "{ from = \"1s\", hold = { measure = \"isr-size\", equals = 3 }, for = \"4s\" }",
-            Pass,
-            10_000,
-            None,
-        ),
-        (
-            "{ from = \"1s\", hold = { measure = \"isr-size\", equals = 3 }, for = \"5s\" }",
-            Fail,
-            10_000,
-            None,
-        ),
-        (
-            "{ reach = { measure = \"isr-shrinks\", topic = \"foo\", at-least = 2 } }",
-            Pass,
-            3_000,
-            Some(2),
-        ),
-        (
-            "{ from = \"1s\", reach = { measure = \"isr-shrinks\", at-least = 3 } }",
-            Pass,
-            3_500,
-            Some(3),
-        ),
-        (
-            "{ all = [{ reach = { event = \"isr-expanded\" } }, { never = { event = \"truncated\" } }] }",
-            Pass,
-            10_000,
-            None,
-        ),
-        (
-            "{ all = [{ reach = { event = \"truncated\" } }, { never = { event = \"isr-shrunk\" } }] }",
-            Fail,
-            1_000,
-            Some(0),
-        ),
-        (
-            "{ any = [{ reach = { event = \"truncated\" } }, { reach = { event = \"isr-expanded\" } }] }",
-            Pass,
-            2_000,
-            Some(1),
-        ),
-        (
-            "{ any = [{ reach = { event = \"truncated\" } }, { never = { event = \"isr-shrunk\" } }] }",
-            Fail,
-            10_000,
-            None,
-        ),
-    ];
-    for (holds, outcome, at, entry) in cases {
+    for (holds, outcome, at, entry) in CASES {
         let (found, found_at, found_entry) = judge(holds, &events);
-        assert_eq!((found, found_at), (outcome, Some(at)), "{holds}");
+        assert_eq!((found, found_at), (*outcome, Some(*at)), "{holds}");
         if let Some(entry) = entry {
             // A span that is over is noticed at the next entry, which then decides.
-            assert_eq!(found_entry, Some(entry), "{holds}: the deciding entry");
+            assert_eq!(found_entry, Some(*entry), "{holds}: the deciding entry");
         }
     }
 }
@@ -449,3 +259,199 @@ fn steps_end_in_order_and_questions_lock() {
         "clients have groups"
     );
 }
+
+/// Expression, outcome, when in milliseconds, and the deciding entry.
+const CASES: &[(&str, Outcome, u64, Option<u64>)] = &[
+    (
+        "{ reach = { event = \"isr-shrunk\" } }",
+        Outcome::Pass,
+        1_000,
+        Some(0),
+    ),
+    (
+        "{ reach = { event = \"isr-shrunk\", isr = 1 } }",
+        Outcome::Pass,
+        3_500,
+        Some(3),
+    ),
+    (
+        "{ reach = { event = \"isr-shrunk\", partition = 1 } }",
+        Outcome::Fail,
+        10_000,
+        None,
+    ),
+    (
+        "{ from = \"1.5s\", reach = { event = \"isr-shrunk\" } }",
+        Outcome::Pass,
+        3_000,
+        Some(2),
+    ),
+    (
+        "{ to = \"2s\", reach = { event = \"isr-expanded\" } }",
+        Outcome::Pass,
+        2_000,
+        Some(1),
+    ),
+    (
+        "{ to = \"1.9s\", reach = { event = \"isr-expanded\" } }",
+        Outcome::Fail,
+        1_900,
+        None,
+    ),
+    (
+        "{ from = { event = \"isr-expanded\" }, reach = { event = \"isr-expanded\" } }",
+        Outcome::Pass,
+        6_000,
+        Some(4),
+    ),
+    (
+        "{ from = { event = \"isr-shrunk\", isr = 3 }, never = { event = \"log-line\" } }",
+        Outcome::Fail,
+        10_000,
+        None,
+    ),
+    (
+        "{ never = { event = \"isr-shrunk\", isr = 1 } }",
+        Outcome::Fail,
+        3_500,
+        Some(3),
+    ),
+    (
+        "{ to = { event = \"isr-shrunk\", isr = 1 }, never = { event = \"isr-shrunk\", isr = 1 } }",
+        Outcome::Pass,
+        3_500,
+        Some(3),
+    ),
+    (
+        "{ never = { event = \"truncated\" } }",
+        Outcome::Pass,
+        10_000,
+        None,
+    ),
+    (
+        "{ count = { event = \"isr-shrunk\" }, min = 3 }",
+        Outcome::Pass,
+        3_500,
+        Some(3),
+    ),
+    (
+        "{ count = { event = \"isr-shrunk\" }, max = 2 }",
+        Outcome::Fail,
+        3_500,
+        Some(3),
+    ),
+    (
+        "{ count = { event = \"isr-shrunk\" }, min = 3, max = 3 }",
+        Outcome::Pass,
+        10_000,
+        None,
+    ),
+    (
+        "{ from = \"3.2s\", count = { event = \"isr-shrunk\" }, min = 2 }",
+        Outcome::Fail,
+        10_000,
+        None,
+    ),
+    (
+        "{ before = [{ event = \"isr-shrunk\" }, { event = \"isr-expanded\" }] }",
+        Outcome::Pass,
+        1_000,
+        Some(0),
+    ),
+    (
+        "{ before = [{ event = \"isr-expanded\" }, { event = \"isr-shrunk\" }] }",
+        Outcome::Fail,
+        1_000,
+        Some(0),
+    ),
+    (
+        "{ before = [{ event = \"truncated\" }, { event = \"log-line\" }] }",
+        Outcome::Fail,
+        10_000,
+        None,
+    ),
+    (
+        "{ within = { event = \"isr-expanded\" }, after = { event = \"isr-shrunk\" }, span = \"3s\" }",
+        Outcome::Pass,
+        10_000,
+        None,
+    ),
+    (
+        "{ within = { event = \"isr-expanded\" }, after = { event = \"isr-shrunk\" }, span = \"2s\" }",
+        Outcome::Fail,
+        5_000,
+        Some(2),
+    ),
+    (
+        "{ within = { event = \"isr-expanded\" }, after = { event = \"truncated\" }, span = \"2s\" }",
+        Outcome::Fail,
+        10_000,
+        None,
+    ),
+    (
+        "{ hold = { measure = \"isr-shrinks\", at-most = 2 } }",
+        Outcome::Fail,
+        3_500,
+        Some(3),
+    ),
+    (
+        "{ from = \"2s\", hold = { measure = \"isr-shrinks\", at-most = 2 } }",
+        Outcome::Pass,
+        10_000,
+        None,
+    ),
+    (
+        "{ from = \"1s\", hold = { measure = \"isr-size\", equals = 3 }, for = \"1s\" }",
+        Outcome::Pass,
+        3_000,
+        Some(2),
+    ),
+    (
+        "{ from = \"1s\", hold = { measure = \"isr-size\", equals = 3 }, for = \"4s\" }",
+        Outcome::Pass,
+        10_000,
+        None,
+    ),
+    (
+        "{ from = \"1s\", hold = { measure = \"isr-size\", equals = 3 }, for = \"5s\" }",
+        Outcome::Fail,
+        10_000,
+        None,
+    ),
+    (
+        "{ reach = { measure = \"isr-shrinks\", topic = \"foo\", at-least = 2 } }",
+        Outcome::Pass,
+        3_000,
+        Some(2),
+    ),
+    (
+        "{ from = \"1s\", reach = { measure = \"isr-shrinks\", at-least = 3 } }",
+        Outcome::Pass,
+        3_500,
+        Some(3),
+    ),
+    (
+        "{ all = [{ reach = { event = \"isr-expanded\" } }, { never = { event = \"truncated\" } }] }",
+        Outcome::Pass,
+        10_000,
+        None,
+    ),
+    (
+        "{ all = [{ reach = { event = \"truncated\" } }, { never = { event = \"isr-shrunk\" } }] }",
+        Outcome::Fail,
+        1_000,
+        Some(0),
+    ),
+    (
+        "{ any = [{ reach = { event = \"truncated\" } }, { reach = { event = \"isr-expanded\" } }] }",
+        Outcome::Pass,
+        2_000,
+        Some(1),
+    ),
+    (
+        "{ any = [{ reach = { event = \"truncated\" } }, { never = { event = \"isr-shrunk\" } }] }",
+        Outcome::Fail,
+        10_000,
+        None,
+    ),
+];
