@@ -2,7 +2,9 @@
 //!
 //! - [`format`] reads a file into a [`Lesson`]; [`grammar`] lists what a file may hold.
 //! - [`settings`] changes a scenario by setting path; [`crate::sim::action`] reads and writes actions.
-//! - [`expression`] are goals as data.
+//! - [`expression`] are goals as data; [`goal`] follows a run and judges them; [`predict`] runs a
+//!   configuration ahead and knows the right answers; [`grade`] checks a lesson's promises.
+//! - [`link`] writes what a learner did as a text or a link, and reads it back.
 //! - [`strings`] reads the texts of a lesson in one language.
 //!
 //! No text for learners stands here: a lesson holds keys, the strings files hold the texts.
@@ -11,7 +13,10 @@ pub mod error;
 pub mod expression;
 pub mod format;
 pub mod goal;
+pub mod grade;
 pub mod grammar;
+pub mod link;
+pub mod predict;
 pub mod link;
 mod reader;
 pub mod settings;

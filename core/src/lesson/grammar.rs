@@ -23,6 +23,8 @@ pub struct FieldInfo {
     pub shape: Shape,
     /// What it means, and its default.
     pub doc: &'static str,
+    /// Whether it must be given.
+    pub is_needed: bool,
 }
 
 /// What a field takes.
@@ -31,6 +33,16 @@ pub struct FieldInfo {
 pub enum Shape {
     /// A text.
     Text,
+    /// One of these words.
+    Choice(&'static [&'static str]),
+    /// The name of a trace event.
+    Event,
+    /// The name of a measure.
+    Measure,
+    /// Kafka's name of an error.
+    Error,
+    /// Kafka's name of an API.
+    Api,
     /// A whole number.
     Number,
     /// A truth value.
@@ -69,7 +81,21 @@ pub fn table(name: &str) -> Option<&'static TableInfo> {
 }
 
 const fn field(name: &'static str, shape: Shape, doc: &'static str) -> FieldInfo {
-    FieldInfo { name, shape, doc }
+    FieldInfo {
+        name,
+        shape,
+        doc,
+        is_needed: false,
+    }
+}
+
+const fn needed(name: &'static str, shape: Shape, doc: &'static str) -> FieldInfo {
+    FieldInfo {
+        name,
+        shape,
+        doc,
+        is_needed: true,
+    }
 }
 
 /// Every table.
@@ -78,8 +104,8 @@ pub const TABLES: &[TableInfo] = &[
         name: "lesson",
         doc: "The file itself.",
         fields: &[
-            field("format", Shape::Number, "Version of this grammar: 1."),
-            field(
+            needed("format", Shape::Number, "Version of this grammar: 1."),
+            needed(
                 "id",
                 Shape::Text,
                 "Name in links: lower-case letters, digits and hyphens.",
@@ -89,7 +115,7 @@ pub const TABLES: &[TableInfo] = &[
                 Shape::Number,
                 "Rises when a change makes old links mean something else. Default 1.",
             ),
-            field(
+            needed(
                 "kafka",
                 Shape::Text,
                 "The Kafka version that the lesson models, such as 4.0.",
@@ -99,14 +125,14 @@ pub const TABLES: &[TableInfo] = &[
                 Shape::Number,
                 "Decides everything left to chance. Default 1.",
             ),
-            field("until", Shape::Time, "Where the run ends."),
+            needed("until", Shape::Time, "Where the run ends."),
             field("budget", Shape::Table("budget"), "What a run may cost."),
             field(
                 "at",
                 Shape::Actions,
                 "Actions that the lesson takes by itself.",
             ),
-            field("cluster", Shape::Table("cluster"), "The brokers."),
+            needed("cluster", Shape::Table("cluster"), "The brokers."),
             field("topic", Shape::Tables("topic"), "The topics."),
             field("producer", Shape::Tables("producer"), "The producers."),
             field("consumer", Shape::Tables("consumer"), "The consumers."),
@@ -153,7 +179,7 @@ pub const TABLES: &[TableInfo] = &[
                 Shape::Table("debrief"),
                 "What is shown at the end.",
             ),
-            field(
+            needed(
                 "fidelity",
                 Shape::Texts,
                 "Ids of the texts that say what the lesson leaves out; at least one.",
@@ -173,7 +199,7 @@ pub const TABLES: &[TableInfo] = &[
         name: "cluster",
         doc: "The brokers and their settings.",
         fields: &[
-            field("brokers", Shape::Tables("broker"), "The brokers."),
+            needed("brokers", Shape::Tables("broker"), "The brokers."),
             field(
                 "config",
                 Shape::Settings("broker"),
@@ -185,7 +211,7 @@ pub const TABLES: &[TableInfo] = &[
         name: "broker",
         doc: "A broker.",
         fields: &[
-            field("id", Shape::Number, "Its node.id."),
+            needed("id", Shape::Number, "Its node.id."),
             field("rack", Shape::Text, "Its broker.rack. Default: none."),
         ],
     },
@@ -193,7 +219,7 @@ pub const TABLES: &[TableInfo] = &[
         name: "topic",
         doc: "A topic, created as soon as the brokers are up.",
         fields: &[
-            field("name", Shape::Text, "Its name."),
+            needed("name", Shape::Text, "Its name."),
             field(
                 "partitions",
                 Shape::Number,
@@ -220,8 +246,8 @@ pub const TABLES: &[TableInfo] = &[
         name: "producer",
         doc: "A producer and what it sends.",
         fields: &[
-            field("name", Shape::Text, "Its name on the stage."),
-            field("topic", Shape::Text, "Where it sends to."),
+            needed("name", Shape::Text, "Its name on the stage."),
+            needed("topic", Shape::Text, "Where it sends to."),
             field(
                 "every",
                 Shape::Time,
@@ -229,7 +255,7 @@ pub const TABLES: &[TableInfo] = &[
             ),
             field(
                 "arrivals",
-                Shape::Text,
+                Shape::Choice(&["even", "random"]),
                 "even, or random as independent customers come. Default even.",
             ),
             field("records", Shape::Number, "Records in all. Default: no end."),
@@ -265,19 +291,19 @@ pub const TABLES: &[TableInfo] = &[
         doc: "Keys in turn: prefix-0, prefix-1, …",
         fields: &[
             field("prefix", Shape::Text, "What they begin with. Default key."),
-            field("count", Shape::Number, "How many there are."),
+            needed("count", Shape::Number, "How many there are."),
         ],
     },
     TableInfo {
         name: "consumer",
         doc: "A consumer and its application.",
         fields: &[
-            field(
+            needed(
                 "name",
                 Shape::Text,
                 "Its name on the stage, and its client.id.",
             ),
-            field("topics", Shape::Texts, "The topics that it subscribes to."),
+            needed("topics", Shape::Texts, "The topics that it subscribes to."),
             field(
                 "start",
                 Shape::Text,
@@ -295,7 +321,7 @@ pub const TABLES: &[TableInfo] = &[
             ),
             field(
                 "commit",
-                Shape::Text,
+                Shape::Choice(&["none", "sync-after-batch", "async-after-batch"]),
                 "none (enable.auto.commit decides), sync-after-batch or async-after-batch. Default none.",
             ),
             field(
@@ -319,7 +345,7 @@ pub const TABLES: &[TableInfo] = &[
         name: "restart",
         doc: "A crashed process comes back, as a pod does.",
         fields: &[
-            field(
+            needed(
                 "delay",
                 Shape::Time,
                 "From the first crash to the next start.",
@@ -335,7 +361,7 @@ pub const TABLES: &[TableInfo] = &[
         name: "output",
         doc: "Where processed records go.",
         fields: &[
-            field("topic", Shape::Text, "The topic."),
+            needed("topic", Shape::Text, "The topic."),
             field(
                 "config",
                 Shape::Settings("producer"),
@@ -373,12 +399,12 @@ pub const TABLES: &[TableInfo] = &[
         name: "link",
         doc: "A link between two nodes; what it does not say is as in network.",
         fields: &[
-            field(
+            needed(
                 "from",
                 Shape::Text,
                 "A broker's id, a client's name or controller.",
             ),
-            field("to", Shape::Text, "The other end."),
+            needed("to", Shape::Text, "The other end."),
             field("latency", Shape::Time, "Shortest time from end to end."),
             field("jitter", Shape::Time, "Added to it."),
             field("loss", Shape::Text, "How often a segment is lost."),
@@ -393,7 +419,7 @@ pub const TABLES: &[TableInfo] = &[
         name: "variant",
         doc: "An experiment: the lesson with some settings changed.",
         fields: &[
-            field("id", Shape::Text, "Its name, as in --variant."),
+            needed("id", Shape::Text, "Its name, as in --variant."),
             field(
                 "set",
                 Shape::Overrides,
@@ -417,20 +443,20 @@ pub const TABLES: &[TableInfo] = &[
         name: "step",
         doc: "A named segment of the run.",
         fields: &[
-            field("id", Shape::Text, "Its name; its text is steps.ID."),
-            field("until", Shape::Moment, "Where it ends."),
+            needed("id", Shape::Text, "Its name; its text is steps.ID."),
+            needed("until", Shape::Moment, "Where it ends."),
         ],
     },
     TableInfo {
         name: "question",
         doc: "A question. Its key is never written down: an option is right when its expression holds in the run of the learner's configuration.",
         fields: &[
-            field(
+            needed(
                 "id",
                 Shape::Text,
                 "Its name; its text is predict.ID.question.",
             ),
-            field(
+            needed(
                 "locks",
                 Shape::Moment,
                 "When the answer can no longer be changed.",
@@ -440,7 +466,7 @@ pub const TABLES: &[TableInfo] = &[
                 Shape::Moment,
                 "When the right answer is shown. Default: the end of the run.",
             ),
-            field(
+            needed(
                 "options",
                 Shape::Tables("option"),
                 "The answers to choose from.",
@@ -451,12 +477,12 @@ pub const TABLES: &[TableInfo] = &[
         name: "option",
         doc: "An answer.",
         fields: &[
-            field(
+            needed(
                 "id",
                 Shape::Text,
                 "Its name; its text is predict.QUESTION.options.ID.",
             ),
-            field(
+            needed(
                 "holds",
                 Shape::Table("expression"),
                 "Right when this holds in the run.",
@@ -467,10 +493,10 @@ pub const TABLES: &[TableInfo] = &[
         name: "goal",
         doc: "What the run must show: id, task and one expression.",
         fields: &[
-            field("id", Shape::Text, "Its name; its text is goals.ID."),
-            field(
+            needed("id", Shape::Text, "Its name; its text is goals.ID."),
+            needed(
                 "task",
-                Shape::Text,
+                Shape::Choice(&["watch", "respond", "change", "construct"]),
                 "What the learner does for it: watch, respond, change or construct.",
             ),
             field(
@@ -478,7 +504,7 @@ pub const TABLES: &[TableInfo] = &[
                 Shape::Text,
                 "Only this variant can reach it. Default: any.",
             ),
-            field("holds", Shape::Table("expression"), "The expression."),
+            needed("holds", Shape::Table("expression"), "The expression."),
         ],
     },
     TableInfo {
@@ -554,8 +580,8 @@ pub const TABLES: &[TableInfo] = &[
         name: "condition",
         doc: "An event with filters, or a measure with a bound. A counter counts from where the window opens.",
         fields: &[
-            field("event", Shape::Text, "Name of a trace event."),
-            field("measure", Shape::Text, "Name of a measure."),
+            field("event", Shape::Event, "Name of a trace event."),
+            field("measure", Shape::Measure, "Name of a measure."),
             field("at-least", Shape::Number, "Bound of a measure."),
             field("at-most", Shape::Number, "Bound of a measure."),
             field("equals", Shape::Number, "Bound of a measure."),
@@ -574,7 +600,7 @@ pub const TABLES: &[TableInfo] = &[
             ),
             field(
                 "error",
-                Shape::Text,
+                Shape::Error,
                 "Filter: Kafka's error name, such as NOT_ENOUGH_REPLICAS.",
             ),
             field(
@@ -591,12 +617,12 @@ pub const TABLES: &[TableInfo] = &[
             ),
             field(
                 "api",
-                Shape::Text,
+                Shape::Api,
                 "Filter: the API of a message, such as JoinGroup.",
             ),
             field(
                 "waiting",
-                Shape::Text,
+                Shape::Choice(&["join", "sync", "produce", "fetch", "coordinator-append"]),
                 "Filter: where a request waits: join, sync, produce, fetch or coordinator-append.",
             ),
             field(
@@ -625,9 +651,9 @@ pub const TABLES: &[TableInfo] = &[
         name: "trap",
         doc: "A misconception with its own reply.",
         fields: &[
-            field("id", Shape::Text, "Its name; its text is traps.ID."),
-            field("question", Shape::Text, "The question."),
-            field(
+            needed("id", Shape::Text, "Its name; its text is traps.ID."),
+            needed("question", Shape::Text, "The question."),
+            needed(
                 "option",
                 Shape::Text,
                 "The answer that gives it away; it gets this reply when it is wrong.",
@@ -638,9 +664,9 @@ pub const TABLES: &[TableInfo] = &[
         name: "hint",
         doc: "Help with a goal, or with the lesson.",
         fields: &[
-            field(
+            needed(
                 "rung",
-                Shape::Text,
+                Shape::Choice(&["nudge", "place", "principle", "worked", "solution"]),
                 "nudge, place, principle, worked or solution, in this order. Its text is hints.GOAL.RUNG, or hints.lesson.RUNG.",
             ),
             field(
@@ -664,7 +690,7 @@ pub const TABLES: &[TableInfo] = &[
         name: "solution",
         doc: "An attempt that must pass.",
         fields: &[
-            field(
+            needed(
                 "id",
                 Shape::Text,
                 "Its name, as in --solution; its text is solutions.ID.",
@@ -676,7 +702,7 @@ pub const TABLES: &[TableInfo] = &[
             ),
             field("set", Shape::Overrides, "Settings that it changes."),
             field("actions", Shape::Actions, "Its actions."),
-            field(
+            needed(
                 "passes",
                 Shape::Texts,
                 "The goals that it passes. All solutions together pass every goal.",
@@ -687,7 +713,7 @@ pub const TABLES: &[TableInfo] = &[
         name: "wrong",
         doc: "An attempt that must fail.",
         fields: &[
-            field(
+            needed(
                 "id",
                 Shape::Text,
                 "Its name, as in --solution; its text is wrong.ID.",
@@ -699,7 +725,7 @@ pub const TABLES: &[TableInfo] = &[
             ),
             field("set", Shape::Overrides, "Settings that it changes."),
             field("actions", Shape::Actions, "Its actions."),
-            field("fails", Shape::Text, "The goal that must fail."),
+            needed("fails", Shape::Text, "The goal that must fail."),
         ],
     },
     TableInfo {
@@ -711,8 +737,8 @@ pub const TABLES: &[TableInfo] = &[
         name: "show",
         doc: "A number for the debrief.",
         fields: &[
-            field("id", Shape::Text, "Its name in the text."),
-            field("measure", Shape::Text, "Name of a measure."),
+            needed("id", Shape::Text, "Its name in the text."),
+            needed("measure", Shape::Measure, "Name of a measure."),
             field("topic", Shape::Text, "Filter."),
             field("partition", Shape::Number, "Filter."),
             field("group", Shape::Text, "Filter."),

@@ -8,7 +8,7 @@
 //! short: actions separated by `;`, blanks as `+`. A longer one is `z1.` and the deflated text in
 //! URL-safe base64. A plain log begins with a digit, so the two cannot be confused.
 
-use super::action::{self, ActionError};
+use crate::sim::action::{self, ActionError};
 use super::error::Problem;
 use super::format::{Lesson, SetupError};
 use super::settings::{Override, SetError};

@@ -2,7 +2,7 @@ use super::{Link, LinkError};
 use crate::kernel::rng::Stream;
 use crate::kernel::time::SimTime;
 use crate::lesson::Lesson;
-use crate::lesson::action::parse_timed;
+use crate::sim::action::parse_timed;
 use std::sync::Arc;
 
 fn lesson() -> Lesson {
