@@ -24,7 +24,11 @@ pub fn run(options: &Options, output: &mut impl Write) -> Result<Ending, Failure
         match load::lesson(path) {
             Ok(lesson) => {
                 for checked in grade::check(&lesson) {
-                    let word = if checked.faults.is_empty() { "ok" } else { "FAULT" };
+                    let word = if checked.faults.is_empty() {
+                        "ok"
+                    } else {
+                        "FAULT"
+                    };
                     writeln!(output, "{word:5} {path}: {}", checked.run)?;
                     if matches!(checked.run, CheckedRun::Wrong(_)) || !checked.faults.is_empty() {
                         for (goal, verdict) in &checked.goals {

@@ -18,5 +18,8 @@ pub fn lesson(path: &str) -> Result<Lesson, Failure> {
 /// # Errors
 /// The file cannot be read as text.
 pub fn text(path: &str) -> Result<String, Failure> {
-    std::fs::read_to_string(path).map_err(|error| Failure::File { path: path.to_owned(), error })
+    std::fs::read_to_string(path).map_err(|error| Failure::File {
+        path: path.to_owned(),
+        error,
+    })
 }

@@ -38,7 +38,10 @@ mod tests {
         // Hashes of Kafka's own UtilsTest#testMurmur2, made positive, modulo 100.
         let keys = ["21", "foobar", "a-little-bit-long-string"];
         let hashes: [i32; 3] = [-973_932_308, -790_332_482, -985_981_536];
-        let options = Options { partitions: 100, keys: keys.map(String::from).to_vec() };
+        let options = Options {
+            partitions: 100,
+            keys: keys.map(String::from).to_vec(),
+        };
         let mut output = Vec::new();
         run(&options, &mut output).expect("a vector takes everything");
         let expected: String = keys
@@ -46,6 +49,10 @@ mod tests {
             .zip(hashes)
             .map(|(key, hash)| format!("{}\t{key}\n", (hash & 0x7fff_ffff) % 100))
             .collect();
-        assert_eq!(String::from_utf8(output).expect("UTF-8"), expected, "murmur2 of each key");
+        assert_eq!(
+            String::from_utf8(output).expect("UTF-8"),
+            expected,
+            "murmur2 of each key"
+        );
     }
 }

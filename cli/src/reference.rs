@@ -6,10 +6,10 @@ use serde_json::{Map, Value, json};
 use terrarium_core::base::config::{
     BrokerConfig, ConsumerConfig, ProducerConfig, SettingInfo, TopicConfig,
 };
-use terrarium_core::sim::action::ACTIONS;
 use terrarium_core::lesson::expression::EVENT_FILTERS;
 use terrarium_core::lesson::grammar::{FieldInfo, Shape, TABLES, TableInfo};
 use terrarium_core::lesson::settings::OWN_SETTINGS;
+use terrarium_core::sim::action::ACTIONS;
 use terrarium_core::sim::measure::{MeasureKind, Nature};
 use terrarium_core::trace::event::TraceEvent;
 use terrarium_core::wire::api::ApiKey;
@@ -43,32 +43,41 @@ pub fn fill(page: &str) -> Result<String, String> {
     for (name, text) in sections() {
         let open = format!("<!-- generated: {name} -->\n");
         let close = format!("<!-- end: {name} -->");
-        let (before, rest) =
-            filled.split_once(&open).ok_or_else(|| format!("no marker {}", open.trim_end()))?;
-        let (_, after) = rest.split_once(&close).ok_or_else(|| format!("no marker {close}"))?;
+        let (before, rest) = filled
+            .split_once(&open)
+            .ok_or_else(|| format!("no marker {}", open.trim_end()))?;
+        let (_, after) = rest
+            .split_once(&close)
+            .ok_or_else(|| format!("no marker {close}"))?;
         filled = format!("{before}{open}\n{text}\n{close}{after}");
     }
     Ok(filled)
 }
 
 fn tables() -> String {
-    let mut text = String::new();
+    let mut lines = Vec::new();
     for table in TABLES {
-        text.push_str(&format!("### `{}`\n\n{}\n\n| field | takes | meaning |\n|---|---|---|\n", table.name, table.doc));
+        let (name, doc) = (table.name, table.doc);
+        let head = format!("### `{name}`\n\n{doc}\n\n| field | takes | meaning |\n|---|---|---|");
+        lines.push(head);
         for field in table.fields {
             let needed = if field.is_needed { " **Needed.**" } else { "" };
-            let doc = escape(field.doc);
-            text.push_str(&format!("| `{}` | {} | {doc}{needed} |\n", field.name, takes(field.shape)));
+            let (name, doc, takes) = (field.name, escape(field.doc), takes(field.shape));
+            lines.push(format!("| `{name}` | {takes} | {doc}{needed} |"));
         }
-        text.push('\n');
+        lines.push(String::new());
     }
-    text.trim_end().to_owned() + "\n"
+    lines.join("\n")
 }
 
 fn takes(shape: Shape) -> String {
     match shape {
         Shape::Text => String::from("text"),
-        Shape::Choice(words) => words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", "),
+        Shape::Choice(words) => words
+            .iter()
+            .map(|word| format!("`{word}`"))
+            .collect::<Vec<_>>()
+            .join(", "),
         Shape::Event => String::from("[event](#events)"),
         Shape::Measure => String::from("[measure](#measures)"),
         Shape::Error => String::from("Kafka's error name"),
@@ -92,57 +101,73 @@ fn takes(shape: Shape) -> String {
 }
 
 fn actions() -> String {
-    let mut text = String::from("| action | does |\n|---|---|\n");
-    for action in ACTIONS {
-        text.push_str(&format!("| `{} {}` | {} |\n", action.verb, action.arguments, escape(action.doc)));
-    }
-    text
+    let mut lines = vec![String::from("| action | does |\n|---|---|")];
+    lines.extend(ACTIONS.iter().map(|action| {
+        let (verb, arguments, doc) = (action.verb, escape(action.arguments), escape(action.doc));
+        format!("| `{verb} {arguments}` | {doc} |")
+    }));
+    lines.push(String::new());
+    lines.join("\n")
 }
 
 fn settings() -> String {
-    let mut text = String::from("| path | takes | does |\n|---|---|---|\n");
-    for own in OWN_SETTINGS {
-        text.push_str(&format!("| `{}` | {} | {} |\n", own.path, own.expected, escape(own.doc)));
-    }
+    let mut lines = vec![String::from("| path | takes | does |\n|---|---|---|")];
+    lines.extend(OWN_SETTINGS.iter().map(|own| {
+        format!(
+            "| `{}` | {} | {} |",
+            own.path,
+            own.expected,
+            escape(own.doc)
+        )
+    }));
     for (kind, settings) in SETTINGS {
-        let prefix = if kind == "broker" { String::from("cluster") } else { format!("{kind}.NAME") };
-        for setting in settings {
+        let prefix = if kind == "broker" {
+            String::from("cluster")
+        } else {
+            format!("{kind}.NAME")
+        };
+        lines.extend(settings.iter().map(|setting| {
             let (name, expected, doc) = (setting.name, setting.expected, escape(setting.doc));
-            text.push_str(&format!("| `{prefix}.{name}` | {expected} | {doc} |\n"));
-        }
+            format!("| `{prefix}.{name}` | {expected} | {doc} |")
+        }));
     }
-    text
+    lines.push(String::new());
+    lines.join("\n")
 }
 
 fn events() -> String {
-    let mut text = String::from("| event | filters | happens when | Kafka |\n|---|---|---|---|\n");
-    for kind in TraceEvent::KINDS {
+    let mut lines = vec![String::from(
+        "| event | filters | happens when | Kafka |\n|---|---|---|---|",
+    )];
+    lines.extend(TraceEvent::KINDS.iter().map(|kind| {
         let filters = EVENT_FILTERS.iter().find(|(event, _)| *event == kind.name);
         let filters = filters.map_or_else(String::new, |(_, filters)| filters.join(", "));
         let doc = escape(kind.doc.trim());
-        text.push_str(&format!("| `{}` | {filters} | {doc} | {} |\n", kind.name, kind.source));
-    }
-    text
+        format!("| `{}` | {filters} | {doc} | {} |", kind.name, kind.source)
+    }));
+    lines.push(String::new());
+    lines.join("\n")
 }
 
 fn measures() -> String {
-    let mut text = String::from("| measure | unit | kind | filters | meaning |\n|---|---|---|---|---|\n");
-    for kind in MeasureKind::ALL {
+    let head = "| measure | unit | kind | filters | meaning |\n|---|---|---|---|---|";
+    let mut lines = vec![String::from(head)];
+    lines.extend(MeasureKind::ALL.iter().map(|kind| {
         let nature = match kind.nature() {
             Nature::Counter => "counter",
             Nature::Clock => "clock",
             Nature::Gauge => "gauge",
             Nature::Stopwatch => "stopwatch",
         };
-        text.push_str(&format!(
-            "| `{}` | {} | {nature} | {} | {} |\n",
+        let (filters, doc) = (kind.filters().join(", "), escape(kind.doc()));
+        format!(
+            "| `{}` | {} | {nature} | {filters} | {doc} |",
             kind.name(),
-            kind.unit(),
-            kind.filters().join(", "),
-            escape(kind.doc())
-        ));
-    }
-    text
+            kind.unit()
+        )
+    }));
+    lines.push(String::new());
+    lines.join("\n")
 }
 
 fn escape(text: &str) -> String {
@@ -159,7 +184,10 @@ pub fn schema() -> Value {
         definitions.insert(format!("{kind}-settings"), settings_schema(settings));
     }
     let mut root = Map::new();
-    root.insert(String::from("$schema"), json!("https://json-schema.org/draft/2020-12/schema"));
+    root.insert(
+        String::from("$schema"),
+        json!("https://json-schema.org/draft/2020-12/schema"),
+    );
     root.insert(String::from("title"), json!("Terrarium lesson, format 1"));
     for table in TABLES.iter().filter(|table| table.name == "lesson") {
         if let Value::Object(lesson) = table_schema(table) {
@@ -176,8 +204,12 @@ fn table_schema(table: &TableInfo) -> Value {
         .iter()
         .map(|field| (field.name.to_owned(), field_schema(field)))
         .collect();
-    let needed: Vec<&str> =
-        table.fields.iter().filter(|field| field.is_needed).map(|field| field.name).collect();
+    let needed: Vec<&str> = table
+        .fields
+        .iter()
+        .filter(|field| field.is_needed)
+        .map(|field| field.name)
+        .collect();
     json!({
         "type": "object",
         "description": table.doc,
@@ -241,7 +273,10 @@ fn settings_schema(settings: &[SettingInfo]) -> Value {
         .map(|setting| {
             let doc = format!("{} Takes {}.", setting.doc, setting.expected);
             let types = json!(["string", "integer", "boolean", "object"]);
-            (setting.name.to_owned(), json!({ "type": types, "description": doc }))
+            (
+                setting.name.to_owned(),
+                json!({ "type": types, "description": doc }),
+            )
         })
         .collect();
     json!({

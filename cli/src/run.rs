@@ -10,11 +10,11 @@ use std::io::{BufWriter, Write};
 use std::sync::Arc;
 use terrarium_core::kernel::limits::SIM_TIME_MAX_US;
 use terrarium_core::kernel::time::{SimTime, Span, parse_span};
+use terrarium_core::lesson::Outcome;
 use terrarium_core::lesson::format::{Attempt, Lesson};
 use terrarium_core::lesson::link::Link;
 use terrarium_core::lesson::predict::Forecast;
 use terrarium_core::lesson::settings::{self, Override};
-use terrarium_core::lesson::Outcome;
 use terrarium_core::sim::scenario::Scenario;
 
 /// Which run.
@@ -68,8 +68,10 @@ pub fn run(options: &Options, output: &mut impl Write) -> Result<Ending, Failure
     match &options.trace {
         None => forecast.finish(),
         Some(path) => {
-            trace_to(path, &mut forecast)
-                .map_err(|error| Failure::File { path: path.clone(), error })?;
+            trace_to(path, &mut forecast).map_err(|error| Failure::File {
+                path: path.clone(),
+                error,
+            })?;
         }
     }
     let wanted = wanted_goals(options, &lesson);
@@ -87,9 +89,10 @@ pub fn run(options: &Options, output: &mut impl Write) -> Result<Ending, Failure
         });
         return Err(Failure::Input(refusals.collect()));
     }
-    let is_met = forecast.verdicts().iter().all(|(id, verdict)| {
-        verdict.outcome == Outcome::Pass || !wanted.contains(id)
-    });
+    let is_met = forecast
+        .verdicts()
+        .iter()
+        .all(|(id, verdict)| verdict.outcome == Outcome::Pass || !wanted.contains(id));
     Ok(if is_met { Ending::Met } else { Ending::NotMet })
 }
 
@@ -106,7 +109,10 @@ pub fn start(options: &RunOptions) -> Result<(Lesson, Forecast), Failure> {
 
 fn own_attempt(options: &RunOptions) -> Attempt {
     let variant = options.variant.as_deref().map(Arc::from);
-    Attempt { variant, ..Attempt::default() }
+    Attempt {
+        variant,
+        ..Attempt::default()
+    }
 }
 
 fn begin(options: &RunOptions, lesson: &Lesson, attempt: &Attempt) -> Result<Forecast, Failure> {
@@ -116,11 +122,7 @@ fn begin(options: &RunOptions, lesson: &Lesson, attempt: &Attempt) -> Result<For
         .map_err(|error| Failure::input(format!("{}: {error}", options.file)))
 }
 
-fn scenario(
-    options: &RunOptions,
-    lesson: &Lesson,
-    attempt: &Attempt,
-) -> Result<Scenario, Failure> {
+fn scenario(options: &RunOptions, lesson: &Lesson, attempt: &Attempt) -> Result<Scenario, Failure> {
     let refuse = |reason: String| Failure::input(format!("{}: {reason}", options.file));
     let set: Vec<Override> = attempt.set.iter().chain(&options.set).cloned().collect();
     let scenario = lesson.scenario(attempt.variant.as_deref(), &set);
@@ -148,7 +150,9 @@ fn attempt(options: &Options, lesson: &Lesson) -> Result<Attempt, Failure> {
         let opened = link.open(lesson).map_err(refuse)?;
         attempt.set = link.set;
         if let Some(seed) = link.seed {
-            attempt.set.push((Arc::from("seed"), Arc::from(seed.to_string())));
+            attempt
+                .set
+                .push((Arc::from("seed"), Arc::from(seed.to_string())));
         }
         attempt.variant = link.variant.or(attempt.variant);
         attempt.actions = opened.actions;
@@ -162,20 +166,31 @@ fn attempt(options: &Options, lesson: &Lesson) -> Result<Attempt, Failure> {
 fn recorded(lesson: &Lesson, id: &str) -> Option<Attempt> {
     let solution = lesson.solutions.iter().find(|solution| &*solution.id == id);
     let wrong = lesson.wrong.iter().find(|wrong| &*wrong.id == id);
-    let attempt = solution.map(|found| &found.attempt).or(wrong.map(|found| &found.attempt));
+    let attempt = solution
+        .map(|found| &found.attempt)
+        .or(wrong.map(|found| &found.attempt));
     attempt.cloned()
 }
 
 fn unknown_attempt(file: &str, lesson: &Lesson, id: &str) -> String {
     let solutions = lesson.solutions.iter().map(|solution| &*solution.id);
-    let known: Vec<&str> = solutions.chain(lesson.wrong.iter().map(|wrong| &*wrong.id)).collect();
-    format!("{file}: unknown solution {id}; expected one of {}", known.join(", "))
+    let known: Vec<&str> = solutions
+        .chain(lesson.wrong.iter().map(|wrong| &*wrong.id))
+        .collect();
+    format!(
+        "{file}: unknown solution {id}; expected one of {}",
+        known.join(", ")
+    )
 }
 
 /// The goals that the run is expected to pass: those of the solution, or all that it can reach.
 fn wanted_goals(options: &Options, lesson: &Lesson) -> Vec<Arc<str>> {
     if let Some(id) = &options.solution {
-        if let Some(solution) = lesson.solutions.iter().find(|solution| *solution.id == **id) {
+        if let Some(solution) = lesson
+            .solutions
+            .iter()
+            .find(|solution| *solution.id == **id)
+        {
             return solution.passes.clone();
         }
         let wrong = lesson.wrong.iter().filter(|wrong| *wrong.id == **id);
@@ -204,7 +219,11 @@ fn trace_to(path: &str, forecast: &mut Forecast) -> std::io::Result<()> {
 fn parse_until(text: &str) -> Result<Span, String> {
     let span = parse_span(text)?;
     let latest = SimTime(SIM_TIME_MAX_US);
-    if SIM_TIME_MAX_US < span.0 { Err(format!("a run ends at {latest} at the latest")) } else { Ok(span) }
+    if SIM_TIME_MAX_US < span.0 {
+        Err(format!("a run ends at {latest} at the latest"))
+    } else {
+        Ok(span)
+    }
 }
 
 fn parse_set(text: &str) -> Result<Override, String> {

@@ -17,7 +17,6 @@ pub mod grade;
 pub mod grammar;
 pub mod link;
 pub mod predict;
-pub mod link;
 mod reader;
 pub mod settings;
 pub mod strings;

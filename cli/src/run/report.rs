@@ -102,7 +102,9 @@ impl Report {
             events: sim.event_count(),
             trace_entries: sim.trace().next_index(),
             hash: format!("{:016x}", sim.trace().digest()),
-            met: goals.iter().all(|goal| goal.outcome == Outcome::Pass || !goal.expected),
+            met: goals
+                .iter()
+                .all(|goal| goal.outcome == Outcome::Pass || !goal.expected),
             goals,
             questions: forecast
                 .grader()
@@ -116,7 +118,10 @@ impl Report {
             steps: forecast
                 .grader()
                 .steps()
-                .map(|(step, ended_at_us)| StepLine { id: step.id.clone(), ended_at_us })
+                .map(|(step, ended_at_us)| StepLine {
+                    id: step.id.clone(),
+                    ended_at_us,
+                })
                 .collect(),
             measures: measures(scenario, forecast),
         }
@@ -128,7 +133,11 @@ impl Report {
     }
 
     pub(super) fn write_text(&self, output: &mut impl Write) -> io::Result<()> {
-        write!(output, "{} revision {}, Kafka {}", self.lesson, self.revision, self.kafka)?;
+        write!(
+            output,
+            "{} revision {}, Kafka {}",
+            self.lesson, self.revision, self.kafka
+        )?;
         if let Some(variant) = &self.variant {
             write!(output, ", variant {variant}")?;
         }
@@ -149,9 +158,17 @@ impl Report {
                 write!(output, " at {at}")?;
             }
             if let Some(entry) = &goal.entry {
-                write!(output, ", entry {} {} at {}", entry.index, entry.event, entry.node)?;
+                write!(
+                    output,
+                    ", entry {} {} at {}",
+                    entry.index, entry.event, entry.node
+                )?;
             }
-            writeln!(output, "{}", if goal.expected { "" } else { " (not expected)" })?;
+            writeln!(
+                output,
+                "{}",
+                if goal.expected { "" } else { " (not expected)" }
+            )?;
         }
         for question in &self.questions {
             let right = if question.right.is_empty() {
@@ -171,12 +188,19 @@ impl Report {
             let place = [
                 line.group.as_ref().map(|group| format!(" group={group}")),
                 line.topic.as_ref().map(|topic| format!(" topic={topic}")),
-                line.partition.map(|partition| format!(" partition={partition}")),
-                line.client.as_ref().map(|client| format!(" client={client}")),
+                line.partition
+                    .map(|partition| format!(" partition={partition}")),
+                line.client
+                    .as_ref()
+                    .map(|client| format!(" client={client}")),
             ];
             let place: String = place.into_iter().flatten().collect();
             let name = format!("{}{place}", line.name);
-            writeln!(output, "measure  {name:56} {:>10} {}", line.value, line.unit)?;
+            writeln!(
+                output,
+                "measure  {name:56} {:>10} {}",
+                line.value, line.unit
+            )?;
         }
         writeln!(output, "hash     {}", self.hash)
     }
@@ -193,7 +217,13 @@ fn goals(lesson: &Lesson, forecast: &Forecast, wanted: &[Arc<str>]) -> Vec<GoalL
             event: entry.event.name(),
         })
     };
-    let task = |id: &Arc<str>| lesson.goals.iter().find(|goal| goal.id == *id).map(|goal| goal.task);
+    let task = |id: &Arc<str>| {
+        lesson
+            .goals
+            .iter()
+            .find(|goal| goal.id == *id)
+            .map(|goal| goal.task)
+    };
     let verdicts = forecast.verdicts();
     verdicts
         .into_iter()
@@ -210,7 +240,12 @@ fn goals(lesson: &Lesson, forecast: &Forecast, wanted: &[Arc<str>]) -> Vec<GoalL
 
 /// Every measure as a whole, and by group, topic, partition and client where it is not zero.
 fn measures(scenario: &Scenario, forecast: &Forecast) -> Vec<MeasureLine> {
-    let value = |query: &Query| forecast.grader().measures().value_at(query, forecast.sim().now());
+    let value = |query: &Query| {
+        forecast
+            .grader()
+            .measures()
+            .value_at(query, forecast.sim().now())
+    };
     let mut lines = Vec::new();
     for kind in MeasureKind::ALL.iter().copied() {
         let all = Query::all(kind);
@@ -220,28 +255,45 @@ fn measures(scenario: &Scenario, forecast: &Forecast) -> Vec<MeasureLine> {
             group: query.group.clone(),
             topic: query.topic.clone(),
             partition: query.partition,
-            client: query.client.map(|client| Arc::from(scenario.client_name(client))),
+            client: query
+                .client
+                .map(|client| Arc::from(scenario.client_name(client))),
             value: value(query),
         };
         lines.push(line(&all));
         let takes = |filter: &str| kind.filters().contains(&filter);
         let mut parts: Vec<Query> = Vec::new();
         if takes("group") {
-            let mut groups: Vec<&Arc<str>> =
-                scenario.consumers.iter().filter_map(|c| c.config.group_id.as_ref()).collect();
+            let mut groups: Vec<&Arc<str>> = scenario
+                .consumers
+                .iter()
+                .filter_map(|c| c.config.group_id.as_ref())
+                .collect();
             groups.dedup();
-            parts.extend(groups.into_iter().map(|group| Query { group: Some(group.clone()), ..all.clone() }));
+            parts.extend(groups.into_iter().map(|group| Query {
+                group: Some(group.clone()),
+                ..all.clone()
+            }));
         }
         if takes("topic") {
             for topic in &scenario.topics {
-                let whole = Query { topic: Some(topic.name.clone()), ..all.clone() };
-                let of = |partition| Query { partition: Some(partition), ..whole.clone() };
+                let whole = Query {
+                    topic: Some(topic.name.clone()),
+                    ..all.clone()
+                };
+                let of = |partition| Query {
+                    partition: Some(partition),
+                    ..whole.clone()
+                };
                 parts.extend((0..topic.partitions.min(PARTITIONS_SHOWN)).map(of));
                 parts.push(whole);
             }
         }
         if takes("client") {
-            let of = |client| Query { client: Some(ClientId(client)), ..all.clone() };
+            let of = |client| Query {
+                client: Some(ClientId(client)),
+                ..all.clone()
+            };
             parts.extend((0..scenario.client_count()).map(of));
         }
         lines.extend(parts.iter().map(line).filter(|line| line.value != 0));

@@ -78,10 +78,17 @@ impl fmt::Display for Fault {
             Self::NotOneAnswer(question, right) => write!(
                 formatter,
                 "question {question} needs one right answer; right are: {}",
-                if right.is_empty() { String::from("none") } else { right.join(", ") }
+                if right.is_empty() {
+                    String::from("none")
+                } else {
+                    right.join(", ")
+                }
             ),
             Self::NeverLocks(question) => {
-                write!(formatter, "question {question} does not lock before it is answered")
+                write!(
+                    formatter,
+                    "question {question} does not lock before it is answered"
+                )
             }
             Self::NeverEnds(step) => write!(formatter, "step {step} does not end"),
         }
@@ -119,13 +126,17 @@ pub fn check(lesson: &Lesson) -> Vec<Checked> {
         let run = CheckedRun::Solution(solution.id.clone());
         checked.push(check_attempt(lesson, run, &solution.attempt, |goals| {
             let passes = solution.passes.iter();
-            passes.filter_map(|goal| fault(goals, goal, Outcome::Pass)).collect()
+            passes
+                .filter_map(|goal| fault(goals, goal, Outcome::Pass))
+                .collect()
         }));
     }
     for wrong in &lesson.wrong {
         let run = CheckedRun::Wrong(wrong.id.clone());
         checked.push(check_attempt(lesson, run, &wrong.attempt, |goals| {
-            fault(goals, &wrong.fails, Outcome::Fail).into_iter().collect()
+            fault(goals, &wrong.fails, Outcome::Fail)
+                .into_iter()
+                .collect()
         }));
     }
     checked
@@ -144,7 +155,10 @@ fn fault(goals: &[(Arc<str>, Verdict)], goal: &Arc<str>, wanted: Outcome) -> Opt
 
 fn check_untouched(lesson: &Lesson, variant: Option<&Arc<str>>) -> Checked {
     let run = CheckedRun::Untouched(variant.cloned());
-    let attempt = Attempt { variant: variant.cloned(), ..Attempt::default() };
+    let attempt = Attempt {
+        variant: variant.cloned(),
+        ..Attempt::default()
+    };
     let mut forecast = match Forecast::of_attempt(lesson, &attempt) {
         Ok(forecast) => forecast,
         Err(error) => return cannot_run(run, &error),
@@ -158,13 +172,23 @@ fn check_untouched(lesson: &Lesson, variant: Option<&Arc<str>>) -> Checked {
         }
         let end = forecast.sim().now();
         let revealed_at = question.revealed_at.unwrap_or(end);
-        if question.locked_at.is_none_or(|locked_at| revealed_at <= locked_at) {
+        if question
+            .locked_at
+            .is_none_or(|locked_at| revealed_at <= locked_at)
+        {
             faults.push(Fault::NeverLocks(question.id));
         }
     }
-    let unended = forecast.grader().steps().filter(|(_, reached_at)| reached_at.is_none());
+    let unended = forecast
+        .grader()
+        .steps()
+        .filter(|(_, reached_at)| reached_at.is_none());
     faults.extend(unended.map(|(step, _)| Fault::NeverEnds(step.id.clone())));
-    Checked { run, goals: forecast.verdicts(), faults }
+    Checked {
+        run,
+        goals: forecast.verdicts(),
+        faults,
+    }
 }
 
 fn check_attempt(
@@ -179,13 +203,21 @@ fn check_attempt(
     };
     forecast.finish();
     let goals = forecast.verdicts();
-    let mut faults: Vec<Fault> =
-        forecast.refused().iter().cloned().map(Fault::Refused).collect();
+    let mut faults: Vec<Fault> = forecast
+        .refused()
+        .iter()
+        .cloned()
+        .map(Fault::Refused)
+        .collect();
     faults.extend(judge(&goals));
     Checked { run, goals, faults }
 }
 
 fn cannot_run(run: CheckedRun, error: &ForecastError) -> Checked {
     let faults = vec![Fault::CannotRun(error.to_string())];
-    Checked { run, goals: Vec::new(), faults }
+    Checked {
+        run,
+        goals: Vec::new(),
+        faults,
+    }
 }

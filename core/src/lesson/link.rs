@@ -8,12 +8,12 @@
 //! short: actions separated by `;`, blanks as `+`. A longer one is `z1.` and the deflated text in
 //! URL-safe base64. A plain log begins with a digit, so the two cannot be confused.
 
-use crate::sim::action::{self, ActionError};
 use super::error::Problem;
 use super::format::{Lesson, SetupError};
 use super::settings::{Override, SetError};
 use crate::kernel::limits::ACTIONS_MAX;
 use crate::kernel::time::SimTime;
+use crate::sim::action::{self, ActionError};
 use crate::sim::command::Command;
 use crate::sim::scenario::Scenario;
 use base64::Engine as _;
@@ -352,7 +352,12 @@ fn escape(text: &str) -> String {
             b' ' => escaped.push('+'),
             b'-' | b'_' | b'.' | b'~' | b'*' | b':' | b'=' | b'"' => escaped.push(char::from(byte)),
             _ if byte.is_ascii_alphanumeric() => escaped.push(char::from(byte)),
-            _ => escaped.push_str(&format!("%{byte:02X}")),
+            _ => {
+                let digit = |nibble: u8| char::from_digit(u32::from(nibble), 16).unwrap_or('0');
+                let digits = [digit(byte >> 4), digit(byte & 15)];
+                escaped.push('%');
+                escaped.extend(digits.map(|digit| digit.to_ascii_uppercase()));
+            }
         }
     }
     escaped

@@ -89,7 +89,9 @@ impl Forecast {
     /// It cannot be set up.
     pub fn of_attempt(lesson: &Lesson, attempt: &Attempt) -> Result<Self, ForecastError> {
         let variant = attempt.variant.as_deref();
-        let scenario = lesson.scenario(variant, &attempt.set).map_err(ForecastError::Setup)?;
+        let scenario = lesson
+            .scenario(variant, &attempt.set)
+            .map_err(ForecastError::Setup)?;
         Self::new(lesson, variant, Arc::new(scenario), &attempt.actions)
             .map_err(ForecastError::Scenario)
     }
@@ -118,7 +120,11 @@ impl Forecast {
             self.is_over = true;
             return false;
         }
-        let next_action = self.actions.front().map(|(at, _)| *at).filter(|at| *at <= self.until);
+        let next_action = self
+            .actions
+            .front()
+            .map(|(at, _)| *at)
+            .filter(|at| *at <= self.until);
         let stop = next_action.unwrap_or(self.until);
         if self.sim.next_due().is_some_and(|due| due <= stop) {
             if self.sim.step().is_some() {
@@ -130,9 +136,14 @@ impl Forecast {
         match self.actions.pop_front().filter(|(at, _)| *at <= self.until) {
             Some((at, command)) if !self.sim.is_stuck() => {
                 self.taken += 1;
-                if let Err(error) = self.sim.apply(command) {
-                    self.refused.push(Refusal { number: self.taken, at, error });
+                if let Err(error) = self.sim.check(&command) {
+                    self.refused.push(Refusal {
+                        number: self.taken,
+                        at,
+                        error,
+                    });
                 }
+                self.sim.apply_recorded(command);
                 true
             }
             Some(_) | None => {
@@ -146,7 +157,8 @@ impl Forecast {
 
     fn follow(&mut self) {
         let sim = &self.sim;
-        self.grader.follow(sim.trace(), sim.now(), |name| sim.topic_id(name));
+        self.grader
+            .follow(sim.trace(), sim.now(), |name| sim.topic_id(name));
     }
 
     /// Whether the run is over.
@@ -176,12 +188,18 @@ impl Forecast {
 
     /// Where each step ends; unset where it does not.
     pub fn step_times(&self) -> Vec<Option<SimTime>> {
-        self.grader.steps().map(|(_, reached_at)| reached_at).collect()
+        self.grader
+            .steps()
+            .map(|(_, reached_at)| reached_at)
+            .collect()
     }
 
     /// Each goal with its verdict.
     pub fn verdicts(&self) -> Vec<(Arc<str>, Verdict)> {
-        self.grader.goals().map(|(id, verdict)| (id.clone(), verdict)).collect()
+        self.grader
+            .goals()
+            .map(|(id, verdict)| (id.clone(), verdict))
+            .collect()
     }
 }
 

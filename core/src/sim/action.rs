@@ -5,11 +5,11 @@
 //! `\\` inside.
 
 use crate::base::config::nearest;
-use crate::base::ids::{BrokerId, ClientId, ControllerId, NodeId};
+use crate::base::ids::{BrokerId, ClientId, NodeId};
 use crate::kernel::limits::{RECORD_TEXT_BYTES_MAX, SIM_TIME_MAX_US};
 use crate::kernel::time::{SimTime, Span, parse_span};
 use crate::sim::command::Command;
-use crate::sim::scenario::Scenario;
+use crate::sim::scenario::{CONTROLLER, Scenario};
 use serde::Serialize;
 use std::fmt;
 use std::sync::Arc;
@@ -238,7 +238,7 @@ pub fn print(command: &Command, scenario: &Scenario) -> String {
 /// A node as actions write it: `2`, `controller`, `c3`.
 pub fn print_node(node: NodeId, scenario: &Scenario) -> String {
     match node {
-        NodeId::Controller(_) => String::from(CONTROLLER),
+        NodeId::Controller(_) => String::from(CONTROLLER_NAME),
         NodeId::Broker(id) => id.to_string(),
         NodeId::Client(id) => quote(scenario.client_name(id)),
     }
@@ -246,8 +246,8 @@ pub fn print_node(node: NodeId, scenario: &Scenario) -> String {
 
 /// The node that actions write as `text`.
 pub fn node_by_text(text: &str, scenario: &Scenario) -> Option<NodeId> {
-    if text == CONTROLLER {
-        return Some(NodeId::Controller(THE_CONTROLLER));
+    if text == CONTROLLER_NAME {
+        return Some(NodeId::Controller(CONTROLLER));
     }
     if let Ok(id) = text.parse() {
         let id = BrokerId(id);
@@ -482,7 +482,7 @@ impl<'a> Words<'a> {
         let scenario = self.scenario;
         node_by_text(&word, scenario).ok_or_else(|| {
             let clients = (0..scenario.client_count()).map(|id| scenario.client_name(ClientId(id)));
-            self.unknown(&word, NODE, clients.chain([CONTROLLER]))
+            self.unknown(&word, NODE, clients.chain([CONTROLLER_NAME]))
         })
     }
 
@@ -550,9 +550,7 @@ fn shorten(text: &str) -> String {
     }
 }
 
-const CONTROLLER: &str = "controller";
-/// The one voter of the quorum.
-const THE_CONTROLLER: ControllerId = ControllerId(0);
+const CONTROLLER_NAME: &str = "controller";
 const NODE: &str = "a broker's id, a client's name or controller";
 const PAUSE: &str = "a time such as 20s";
 const SEND_FIELDS: &str = "key=, value=, partition= or count=";

@@ -2,7 +2,7 @@
 
 use super::command::Command;
 use crate::base::config::{BrokerConfig, ConsumerConfig, ProducerConfig, TopicConfig};
-use crate::base::ids::{BrokerId, ClientId, NodeId};
+use crate::base::ids::{BrokerId, ClientId, ControllerId, NodeId};
 use crate::kernel::network::LinkConfig;
 use crate::kernel::time::{SimTime, Span};
 use serde::Serialize;
@@ -257,6 +257,9 @@ impl Scenario {
         }
     }
 }
+
+/// The `node.id` of the controller, the one voter of the quorum.
+pub const CONTROLLER: ControllerId = ControllerId(3_000);
 
 /// The name of the producer that sends what a person types.
 pub const CONSOLE: &str = "console";

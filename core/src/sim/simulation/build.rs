@@ -4,7 +4,7 @@ use super::Sim;
 use super::links::Connections;
 use super::slot::{Event, Node, Slot};
 use crate::base::config::ProducerConfig;
-use crate::base::ids::{BrokerId, CONSUMER_OFFSETS, ClientId, ControllerId, NodeId};
+use crate::base::ids::{BrokerId, CONSUMER_OFFSETS, ClientId, NodeId};
 use crate::client::consumer::{CommitMode, Consumer, ConsumerSettings, ProcessingSettings};
 use crate::client::producer::Producer;
 use crate::controller::{Controller, ControllerStart};
@@ -16,8 +16,8 @@ use crate::kernel::time::{SimTime, Span};
 use crate::node::broker::{Broker, BrokerStart};
 use crate::node::client::{Client, ClientStart, Load};
 use crate::sim::scenario::{
-    Arrivals, CommitStyle, ConsumerSpec, Keys, Processing, ProcessingTime, ProducerSpec,
-    RecordRule, Scenario,
+    Arrivals, CONTROLLER, CommitStyle, ConsumerSpec, Keys, Processing, ProcessingTime,
+    ProducerSpec, RecordRule, Scenario,
 };
 use crate::trace::buffer::TraceBuffer;
 use crate::wire::api::CreateTopicsRequest;
@@ -83,9 +83,6 @@ impl fmt::Display for ScenarioError {
 
 /// When the console producer starts: the brokers are up by then.
 const CONSOLE_START: SimTime = SimTime(500_000);
-
-/// The `node.id` of the controller.
-const CONTROLLER: ControllerId = ControllerId(3_000);
 
 impl Sim {
     /// A run at its start: nothing has happened, processes start when their time comes.
