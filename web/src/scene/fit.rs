@@ -1,0 +1,84 @@
+//! Texts that keep to their place.
+
+use super::shape::Font;
+
+/// Tells how wide a text is.
+pub(crate) trait Measure {
+    /// Width in pixels of `text` set in `font`.
+    fn width(&self, text: &str, font: Font) -> f64;
+}
+
+/// A guess that needs no browser: good enough for tests.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Estimate;
+
+impl Measure for Estimate {
+    fn width(&self, text: &str, font: Font) -> f64 {
+        let ems: f64 = text.chars().map(|letter| ems(letter, font.is_mono)).sum();
+        let weight = if font.is_bold { 1.06 } else { 1.0 };
+        ems * font.size() * weight
+    }
+}
+
+fn ems(letter: char, is_mono: bool) -> f64 {
+    match letter {
+        '\u{2e80}'.. => 1.0,
+        _ if is_mono => 0.6,
+        'i' | 'l' | 'j' | 't' | 'f' | ' ' | '.' | ',' | ':' | '\'' | '|' => 0.31,
+        'm' | 'w' | 'M' | 'W' => 0.86,
+        'A'..='Z' => 0.66,
+        _ => 0.56,
+    }
+}
+
+/// The first of `texts` that fits into `width`; the last one is cut with an ellipsis if it must
+/// be. Unset when not even three letters of it fit.
+pub(crate) fn first_fitting(
+    measure: &dyn Measure,
+    texts: &[String],
+    font: Font,
+    width: f64,
+) -> Option<String> {
+    for text in texts {
+        if measure.width(text, font) <= width {
+            return Some(text.clone());
+        }
+    }
+    let mut letters: Vec<char> = texts.last()?.chars().collect();
+    while 3 < letters.len() {
+        letters.pop();
+        let text: String = letters.iter().chain(std::iter::once(&'…')).collect();
+        if measure.width(&text, font) <= width {
+            return Some(text);
+        }
+    }
+    None
+}
+
+/// Places on one picture that texts have taken already.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Taken {
+    boxes: Vec<[f64; 4]>,
+}
+
+impl Taken {
+    /// Takes the box (left, top, width, height) if it is free.
+    pub(crate) fn take(&mut self, place: [f64; 4]) -> bool {
+        let is_free = self.boxes.iter().all(|taken| !overlap(taken, &place));
+        if is_free {
+            self.boxes.push(place);
+        }
+        is_free
+    }
+
+    /// Takes the box, free or not.
+    pub(crate) fn hold(&mut self, place: [f64; 4]) {
+        self.boxes.push(place);
+    }
+}
+
+fn overlap(a: &[f64; 4], b: &[f64; 4]) -> bool {
+    let [ax, ay, aw, ah] = a;
+    let [bx, by, bw, bh] = b;
+    *ax < bx + bw && *bx < ax + aw && *ay < by + bh && *by < ay + ah
+}
