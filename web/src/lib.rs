@@ -1,1 +1,6 @@
 //! The page.
+
+mod driver;
+mod paint;
+mod platform;
+mod scene;

@@ -2,4 +2,3 @@
 
 pub(crate) mod canvas;
 pub(crate) mod charts;
-pub(crate) mod stage;

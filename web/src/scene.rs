@@ -18,5 +18,3 @@ pub(crate) mod theme;
 pub(crate) mod view;
 pub(crate) mod words;
 
-#[cfg(test)]
-mod tests;

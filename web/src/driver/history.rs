@@ -10,11 +10,6 @@ pub(crate) mod messages;
 pub(crate) mod series;
 pub(crate) mod track;
 
-#[cfg(test)]
-pub(crate) mod fixture;
-#[cfg(test)]
-mod tests;
-
 use lane::{Lane, Standstill};
 use messages::{Fate, Message, Messages};
 use series::SeriesSet;

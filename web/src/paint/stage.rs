@@ -323,6 +323,7 @@ fn view<'a>(input: &StageInput<'a>, stage: &'a StageView, surface: &'a Surface) 
     let afterglow = crate::scene::scale::whole(input.playback.speed().micros(AFTERGLOW_MS));
     View {
         stage,
+        scenario: input.playback.sim().scenario(),
         trace: input.playback.sim().trace(),
         history: input.playback.history(),
         words: input.words,

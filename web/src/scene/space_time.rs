@@ -105,13 +105,8 @@ fn draw_question(scene: &mut Scene, view: &View<'_>, scale: &TimeScale, lanes: &
     let set = Type { font: Font::text(120), align: Align::Start };
     for lane in &lanes.all {
         let consumer = view.stage.consumers.iter().find(|c| Some(c.client) == lane.node.client());
-        let start = consumer.and_then(|consumer| {
-            let starts = |timer: &terrarium_core::base::timer::Timer| {
-                *timer == terrarium_core::base::timer::Timer::ProcessStart
-            };
-            consumer.timers.iter().find(|timer| starts(&timer.timer)).map(|timer| timer.due_at)
-        });
-        if let Some(at) = start.filter(|at| view.now() < *at) {
+        let start = consumer.and_then(|consumer| view.next_start(consumer.client));
+        if let Some(at) = start {
             let at_text = words::instant(at, Span(1_000_000));
             let text = view.say("stage.starts-at", &[("at", &at_text)]);
             scene.text((scale.x(at).max(from + 10.0), lane.y + 4.0), text, set, Ink::Mute);

@@ -5,8 +5,10 @@ use super::theme::HUES;
 use super::words::Words;
 use crate::driver::history::History;
 use crate::driver::selection::Selection;
-use terrarium_core::base::ids::{BrokerId, NodeId, TopicPartition};
+use terrarium_core::base::ids::{BrokerId, ClientId, NodeId, TopicPartition};
 use terrarium_core::kernel::time::{SimTime, Span};
+use terrarium_core::sim::command::Command;
+use terrarium_core::sim::scenario::Scenario;
 use terrarium_core::sim::view::{PartitionView, ReplicaView, StageView};
 use terrarium_core::trace::buffer::TraceBuffer;
 
@@ -15,6 +17,8 @@ use terrarium_core::trace::buffer::TraceBuffer;
 pub(crate) struct View<'a> {
     /// The run at the playhead.
     pub stage: &'a StageView,
+    /// What the run started from.
+    pub scenario: &'a Scenario,
     /// What happened up to the playhead.
     pub trace: &'a TraceBuffer,
     /// The index of what happened, perhaps beyond the playhead.
@@ -77,6 +81,19 @@ impl View<'_> {
                 name.map_or_else(|| node.to_string(), |name| name.to_string())
             }
         }
+    }
+
+    /// When the scenario starts a client next.
+    pub(crate) fn next_start(&self, client: ClientId) -> Option<SimTime> {
+        let own = match self.scenario.consumer(client) {
+            Some(consumer) => consumer.start_at,
+            None => self.scenario.producer(client).and_then(|producer| producer.start_at),
+        };
+        let actions = self.scenario.actions.iter().filter_map(|(at, command)| match command {
+            Command::StartClient(id) | Command::RestartClient(id) if *id == client => Some(*at),
+            _ => None,
+        });
+        own.into_iter().chain(actions).filter(|at| self.now() < *at).min()
     }
 
     /// Partitions that show, as the controller has them, topic by topic.

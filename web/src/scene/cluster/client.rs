@@ -12,7 +12,6 @@ use crate::scene::view::View;
 use crate::scene::words;
 use std::cmp::Reverse;
 use terrarium_core::base::ids::NodeId;
-use terrarium_core::base::timer::Timer;
 use terrarium_core::sim::view::{
     Activity, ConsumerPartitionView, ConsumerView, ProcessState, ProducerView,
 };
@@ -273,20 +272,15 @@ fn doing(view: &View<'_>, consumer: &ConsumerView) -> Vec<(Vec<String>, Ink)> {
 
 /// What is said of a process that does not run: when it comes back, if that is known.
 fn down(view: &View<'_>, consumer: &ConsumerView) -> Vec<String> {
-    let restart = consumer.timers.iter().find(|timer| timer.timer == Timer::ProcessStart);
     let word = process_word(view, consumer.process);
-    match restart {
-        Some(timer) => {
-            let left = words::span(timer.due_at.since(view.now()));
-            let key = if consumer.process == ProcessState::NotStarted {
-                view.say("stage.starts-in", &[("left", &left)])
-            } else {
-                view.say("stage.restarts-in", &[("left", &left)])
-            };
-            vec![key, word]
-        }
-        None => vec![word],
-    }
+    let Some(at) = view.next_start(consumer.client) else { return vec![word] };
+    let left = words::span(at.since(view.now()));
+    let long = if consumer.process == ProcessState::NotStarted {
+        view.say("stage.starts-in", &[("left", &left)])
+    } else {
+        view.say("stage.restarts-in", &[("left", &left)])
+    };
+    vec![long, word]
 }
 
 fn process_word(view: &View<'_>, process: ProcessState) -> String {
