@@ -18,3 +18,9 @@ pub(crate) mod theme;
 pub(crate) mod view;
 pub(crate) mod words;
 
+#[cfg(test)]
+pub(crate) mod fixture;
+#[cfg(test)]
+mod svg;
+#[cfg(test)]
+mod tests;

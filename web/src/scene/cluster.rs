@@ -19,20 +19,21 @@ pub(crate) fn build(view: &View<'_>) -> Scene {
     let (width, height) = view.size;
     let mut scene = Scene::new(width, height);
     let places = Places::of(view);
-    let mut taken = Taken::default();
     for (broker, place) in &places.brokers {
         if let Some(broker) = view.stage.brokers.iter().find(|known| known.id == *broker) {
             broker::draw(&mut scene, view, &places, (broker, *place));
         }
-        taken.hold(place.boxed());
     }
     for (node, place) in places.producers.iter().chain(&places.consumers) {
         client::draw(&mut scene, view, &places, (*node, *place));
-        taken.hold(place.boxed());
     }
     if let Some((node, place)) = places.controller {
         client::draw_controller(&mut scene, view, (node, place));
-        taken.hold(place.boxed());
+    }
+    // What messages are called must not cover what else is written.
+    let mut taken = Taken::default();
+    for place in scene.shapes.iter().filter_map(|shape| shape.text_box(view.measure)) {
+        taken.hold(place);
     }
     wire::draw_parked(&mut scene, view, &places);
     wire::draw_trails(&mut scene, view, &places, &mut taken);

@@ -55,6 +55,16 @@ pub(crate) fn first_fitting(
     None
 }
 
+/// The first of `texts` that fits into `width` as it is.
+pub(crate) fn first_whole<'a>(
+    measure: &dyn Measure,
+    texts: &'a [String],
+    font: Font,
+    width: f64,
+) -> Option<&'a String> {
+    texts.iter().find(|text| measure.width(text, font) <= width)
+}
+
 /// Places on one picture that texts have taken already.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Taken {

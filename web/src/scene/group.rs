@@ -142,17 +142,19 @@ fn draw_member(scene: &mut Scene, view: &View<'_>, member: &GroupMemberView, roo
     scene.text((room.x + 4.0, y), name, start(Font::bold(120)), Ink::Text);
     let columns = if view.is_narrow() { [54.0, 150.0, 228.0] } else { [90.0, 300.0, 440.0] };
     let [state_x, timer_x, owned_x] = columns.map(|offset| room.x + offset);
-    let (text, ink) = if member.join_parked {
-        (view.say("stage.tray-join", &[]), Ink::Warn)
+    let (texts, ink) = if member.join_parked {
+        let short = view.say("stage.tray-short", &[]);
+        (vec![view.say("stage.tray-join", &[]), short], Ink::Warn)
     } else if member.sync_parked {
-        (view.say("stage.tray-sync", &[]), Ink::Accent)
+        let short = view.say("stage.tray-sync-short", &[]);
+        (vec![view.say("stage.tray-sync", &[]), short], Ink::Accent)
     } else if member.sync_pending {
-        (view.say("stage.sync-awaited", &[]), Ink::Mute)
+        (vec![view.say("stage.sync-awaited", &[])], Ink::Mute)
     } else {
-        (view.say("stage.tray-none", &[]), Ink::Mute)
+        (vec![view.say("stage.tray-none", &[])], Ink::Mute)
     };
     let font = Font::text(115);
-    if let Some(text) = first_fitting(view.measure, &[text], font, timer_x - state_x - 20.0) {
+    if let Some(text) = first_fitting(view.measure, &texts, font, timer_x - state_x - 10.0) {
         scene.text((state_x, y), text, start(font), ink);
     }
     if let Some(expires_at) = member.session_expires_at {

@@ -1,5 +1,6 @@
 //! Shapes: what a scene is made of.
 
+use super::fit::Measure;
 use super::theme::Ink;
 use crate::driver::selection::Selection;
 use std::fmt::Write;
@@ -174,6 +175,22 @@ impl Style {
     pub(crate) const fn alpha(mut self, alpha: f64) -> Self {
         self.alpha = alpha;
         self
+    }
+}
+
+impl Shape {
+    /// The box (left, top, width, height) that a text's small letters fill; unset for other
+    /// shapes.
+    pub(crate) fn text_box(&self, measure: &dyn Measure) -> Option<[f64; 4]> {
+        let Geometry::Text((x, y), text, set) = &self.geometry else { return None };
+        let width = measure.width(text, set.font);
+        let left = match set.align {
+            Align::Start => *x,
+            Align::Middle => x - width / 2.0,
+            Align::End => x - width,
+        };
+        let height = set.font.size() * 0.62;
+        Some([left, y - height, width, height])
     }
 }
 

@@ -76,7 +76,7 @@ const fn light(ink: Ink) -> &'static str {
         Ink::Hair => "#eceeea",
         Ink::Accent => "#0a6e6a",
         Ink::AccentSoft => "#dcefed",
-        Ink::Warn => "#9a6700",
+        Ink::Warn => "#946300",
         Ink::WarnSoft => "#fdf3d7",
         Ink::Loss => "#b3261e",
         Ink::HatchStripe => "#cfd1ce",

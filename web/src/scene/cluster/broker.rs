@@ -276,14 +276,14 @@ fn draw_badge(
     if room - 8.0 < width + 8.0 {
         return;
     }
+    let set = Type { font, align: Align::Start };
+    if is_out {
+        scene.text((x, y), text, set, Ink::Warn);
+        return;
+    }
     let place = Place::new(x, y - 8.5, width + 7.0, 11.5);
-    let (style, ink) = if is_out {
-        (Style::dashed(Ink::Warn, 1.0, (2.5, 2.0)), Ink::Warn)
-    } else {
-        (Style::fill(Ink::Hair), Ink::Mute)
-    };
-    scene.push(Layer::Mark, place.rect(3.0), style);
-    scene.text((x + 3.5, y), text, Type { font, align: Align::Start }, ink);
+    scene.push(Layer::Mark, place.rect(3.0), Style::fill(Ink::Hair));
+    scene.text((x + 3.5, y), text, set, Ink::Mute);
 }
 
 /// The line under a strip: the leader's high watermark, or what the leader believes of a follower.

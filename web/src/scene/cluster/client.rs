@@ -68,22 +68,29 @@ fn draw_producer(scene: &mut Scene, view: &View<'_>, (producer, place): (&Produc
         ProcessState::Running => {
             let args =
                 [("queued", &*queued.to_string()), ("in_flight", &*in_flight.to_string())];
-            view.say("stage.producer-buffer", &args)
+            vec![
+                view.say("stage.producer-buffer", &args),
+                view.say("stage.producer-queued", &args),
+            ]
         }
-        other => process_word(view, other),
+        other => vec![process_word(view, other)],
     };
     let acknowledged = producer.records_acknowledged.to_string();
+    let acknowledged = [("records", acknowledged.as_str())];
     let lines = [
-        (state, Ink::Mute),
-        (view.say("stage.acknowledged", &[("records", &acknowledged)]), Ink::Mute),
+        state,
+        vec![
+            view.say("stage.acknowledged", &acknowledged),
+            view.say("stage.acknowledged-short", &acknowledged),
+        ],
     ];
     let mut y = place.y + 38.0;
-    for (line, ink) in lines {
+    for line in lines {
         if place.bottom() - 6.0 < y {
             break;
         }
-        if let Some(text) = first_fitting(view.measure, &[line], small, room) {
-            scene.text((left, y), text, start(small), ink);
+        if let Some(text) = first_fitting(view.measure, &line, small, room) {
+            scene.text((left, y), text, start(small), Ink::Mute);
         }
         y += 15.0;
     }

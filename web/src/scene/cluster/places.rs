@@ -125,8 +125,8 @@ fn wide(view: &View<'_>, producers: Vec<NodeId>, consumers: Vec<NodeId>) -> Plac
     let bottom = height - 24.0;
     let (left, right) = (16.0, width - 14.0);
     let consumer_width = (width * 0.165).clamp(128.0, 190.0);
-    let producer_width = (width * 0.13).clamp(104.0, 150.0);
-    let brokers_from = left + producer_width + 36.0;
+    let producer_width = (width * 0.145).clamp(112.0, 150.0);
+    let brokers_from = left + producer_width + 34.0;
     let brokers_to = right - consumer_width - 40.0;
     let broker_count = count(view.stage.brokers.len().max(1));
     let gap = if broker_count <= 4.0 { 20.0 } else { 10.0 };

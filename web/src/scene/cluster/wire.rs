@@ -214,12 +214,21 @@ fn draw_label(
     let font = Font::text(105);
     let width = view.measure.width(&text, font);
     let (canvas, _) = view.size;
-    let left = (at.0 - width / 2.0).clamp(2.0, (canvas - width - 2.0).max(2.0));
-    for top in [at.1 - 20.0, at.1 + 8.0] {
+    let held = |left: f64| left.clamp(2.0, (canvas - width - 2.0).max(2.0));
+    let middle = held(at.0 - width / 2.0);
+    let spots = [
+        (middle, at.1 - 20.0),
+        (middle, at.1 + 8.0),
+        (held(at.0 + 9.0), at.1 - 6.0),
+        (held(at.0 - width - 9.0), at.1 - 6.0),
+        (middle, at.1 - 34.0),
+        (middle, at.1 + 22.0),
+    ];
+    for (left, top) in spots {
         let place = Place::new(left, top, width, 12.0);
         if taken.take(place.boxed()) {
             let paper = place.grown(2.0).rect(3.0);
-            scene.push(Layer::Token, paper, Style::fill(Ink::Bg).alpha(0.8));
+            scene.push(Layer::Token, paper, Style::fill(Ink::Panel).alpha(0.85));
             let set = Type { font, align: Align::Start };
             scene.text((left, top + 9.5), text, set, Ink::Mute);
             return;

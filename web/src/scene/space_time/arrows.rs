@@ -32,7 +32,7 @@ pub(super) fn draw(
     taken: &mut Taken,
 ) {
     let mut drawn: BTreeSet<(usize, usize, Weight, u64)> = BTreeSet::new();
-    let mut named = 0;
+    let mut named: Vec<(ApiKey, f64)> = Vec::new();
     for message in view.history.messages().seen(scale.from(), scale.to(), view.clip()) {
         let place = |node| lanes.all.iter().position(|lane| lane.node == node);
         let (Some(from), Some(to)) = (place(message.from), place(message.to)) else { continue };
@@ -51,8 +51,15 @@ pub(super) fn draw(
         let arrow = Arrow { message, start, stop, weight, is_lit };
         let target = scene.target(selection);
         draw_arrow(scene, view, scale, &arrow, target);
-        if weight != Weight::Light && named < NAMES_MAX {
-            named += u32::from(draw_name(scene, view, scale, &arrow, taken));
+        // Of a crowd of equal messages the first is named.
+        let x = scale.x(message.sent.at);
+        let is_crowd = named.iter().any(|(api, at)| *api == message.api && (x - at).abs() < 110.0);
+        if weight != Weight::Light
+            && (!is_crowd || is_lit)
+            && named.len() < NAMES_MAX
+            && draw_name(scene, view, scale, &arrow, taken)
+        {
+            named.push((message.api, x));
         }
     }
 }
@@ -201,4 +208,4 @@ fn draw_name(
 /// More lines than this are a wall.
 const ARROWS_MAX: usize = 3_000;
 /// More names than this nobody reads.
-const NAMES_MAX: u32 = 40;
+const NAMES_MAX: usize = 40;

@@ -128,7 +128,8 @@ impl Brush<'_, '_> {
             (known, other) => known.or(other).unwrap_or(self.view.now()),
         };
         let right = self.scale.x_to - if self.view.is_narrow() { 18.0 } else { 22.0 };
-        self.scale.x(at).clamp(self.scale.x_held(self.view.now()), right.max(self.scale.x_from))
+        // Beyond the right edge the gate stands at the edge, and never behind the playhead.
+        self.scale.x(at).min(right).max(self.scale.x_held(self.view.now()))
     }
 
     /// A row of the tray: the request that waits, and its seat at the gate.
@@ -239,7 +240,12 @@ impl Brush<'_, '_> {
         for text in texts {
             let width = view.measure.width(&text, font);
             let room = gate_x - self.scale.x_held(barrier.from.at);
-            let right = (gate_x + 2.0).max(self.scale.x_from + width).min(self.scale.x_to + 8.0);
+            let mut right = (gate_x + 2.0).max(self.scale.x_from + width).min(self.scale.x_to + 8.0);
+            // The playhead must not strike the words through.
+            let now_x = self.scale.x(self.view.now());
+            if right - width - 4.0 < now_x && now_x < right + 2.0 {
+                right = now_x - 6.0;
+            }
             let is_fitting = barrier.opened_at.is_none() || width < room;
             if is_fitting && taken.take([right - width - 3.0, y - 11.0, width + 6.0, 14.0]) {
                 self.scene.text((right, y), text, Type { font, align: Align::End }, ink);

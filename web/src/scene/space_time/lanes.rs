@@ -3,7 +3,7 @@
 use super::{LaneFilter, Window};
 use crate::driver::selection::Selection;
 use crate::scene::cluster::TOP;
-use crate::scene::fit::first_fitting;
+use crate::scene::fit::{first_fitting, first_whole};
 use crate::scene::place::Place;
 use crate::scene::scale::{TimeScale, count, real};
 use crate::scene::shape::{Align, Font, Geometry, Layer, Scene, Style, Type};
@@ -166,15 +166,18 @@ fn draw_head(scene: &mut Scene, view: &View<'_>, scale: &TimeScale, lane: &Lane)
     let room = scale.x_from - 24.0;
     let set = Type { font, align: Align::End };
     let right = scale.x_from - 20.0;
-    let name = view.node_name(lane.node);
-    if let Some(name) = first_fitting(view.measure, &[name], font, room) {
+    let mut names = vec![view.node_name(lane.node)];
+    if let Some(id) = lane.node.broker() {
+        names.push(view.say("stage.broker-short", &[("id", &id.to_string())]));
+    }
+    if let Some(name) = first_fitting(view.measure, &names, font, room) {
         scene.text((right, lane.y + 4.0), name, set, ink);
     }
-    if lane.role == Role::Coordinator && 9.0 <= lane.half.mul_add(2.0, 0.0) {
+    if lane.role == Role::Coordinator && 9.0 <= lane.half * 2.0 {
         let font = Font::text(105);
-        let text = view.say("stage.coordinator", &[]);
-        if let Some(text) = first_fitting(view.measure, &[text], font, room) {
-            scene.text((right, lane.y + 18.0), text, Type { font, align: Align::End }, Ink::Mute);
+        let texts = [view.say("stage.coordinator", &[])];
+        if let Some(text) = first_whole(view.measure, &texts, font, room) {
+            scene.text((right, lane.y + 18.0), text.clone(), Type { font, align: Align::End }, Ink::Mute);
         }
     }
 }
