@@ -4,5 +4,6 @@
 //! Nothing here touches the browser; the wall's time is passed in.
 
 pub(crate) mod history;
+pub(crate) mod playback;
 pub(crate) mod selection;
 pub(crate) mod speed;

@@ -2,3 +2,4 @@
 
 pub(crate) mod canvas;
 pub(crate) mod charts;
+pub(crate) mod stage;

@@ -445,6 +445,3 @@ const SAMPLES_PER_FRAME: f64 = 4.0;
 const SAMPLE: Span = Span(100_000);
 /// Events that a step to the next change may take.
 const STEPS_MAX: u32 = 200_000;
-
-#[cfg(test)]
-mod tests;
