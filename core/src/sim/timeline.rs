@@ -7,7 +7,7 @@ use crate::kernel::limits::{
     ACTIONS_MAX, BRANCHES_MAX, SIM_TIME_MAX_US, SNAPSHOT_EVERY_EVENTS, SNAPSHOTS_MAX,
 };
 use crate::kernel::time::SimTime;
-use crate::trace::event::TraceEvent;
+use crate::trace::event::{TraceEntry, TraceEvent};
 use serde::Serialize;
 use std::sync::Arc;
 
@@ -149,6 +149,30 @@ impl Timeline {
             }
         }
         Progress { reached: false }
+    }
+
+    /// Runs on to `to` as `advance` does, but stops after the first event that brings a trace
+    /// entry for which `wanted` holds; gives that entry's index.
+    pub fn advance_until(
+        &mut self,
+        to: SimTime,
+        events_max: u32,
+        mut wanted: impl FnMut(&TraceEntry) -> bool,
+    ) -> (Progress, Option<u64>) {
+        let to = to.min(SimTime(SIM_TIME_MAX_US));
+        let mut reached = false;
+        let mut met = None;
+        for _ in 0..events_max {
+            let before = self.at.sim.trace().next_index();
+            reached = !self.step_once(to);
+            let mut news = self.at.sim.trace().since(before);
+            met = news.find(|entry| wanted(entry)).map(|entry| entry.index);
+            if reached || met.is_some() {
+                break;
+            }
+        }
+        self.keep_tip();
+        (Progress { reached }, met)
     }
 
     /// Does the next thing that is due at `to` or before: an event, or the person's next action.

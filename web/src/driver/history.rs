@@ -81,7 +81,7 @@ pub(crate) struct Member {
     /// The group.
     pub group_id: GroupId,
     /// Its id.
-    pub member_id: MemberId,
+    pub id: MemberId,
     /// The process behind it.
     pub client: NodeId,
 }
@@ -93,7 +93,7 @@ pub(crate) struct Barrier {
     pub from: Moment,
     /// When everyone had joined, or time was up; unset while it is open.
     pub opened_at: Option<SimTime>,
-    /// Each member, and when its JoinGroup was parked.
+    /// Each member, and when its `JoinGroup` was parked.
     pub seats: Vec<(NodeId, Option<SimTime>)>,
 }
 
@@ -131,10 +131,14 @@ impl History {
     /// An empty index of a run of `scenario`.
     pub(crate) fn new(scenario: &Scenario) -> Self {
         let first = u32::try_from(scenario.producers.len()).unwrap_or(u32::MAX);
-        let groups = scenario.consumers.iter().zip(first..).filter_map(|(consumer, id)| {
-            let group = GroupId(consumer.config.group_id.clone()?);
-            Some((ClientId(id), group))
-        });
+        let groups = scenario
+            .consumers
+            .iter()
+            .zip(first..)
+            .filter_map(|(consumer, id)| {
+                let group = GroupId(consumer.config.group_id.clone()?);
+                Some((ClientId(id), group))
+            });
         Self {
             groups_of: groups.collect(),
             internal: Vec::new(),
@@ -228,7 +232,10 @@ impl History {
 
     /// Partitions that nobody processes at the end of the known trace.
     pub(crate) fn stopped_now(&self) -> usize {
-        self.lanes.values().map(|lane| lane.stopped.lasting().count()).sum()
+        self.lanes
+            .values()
+            .map(|lane| lane.stopped.lasting().count())
+            .sum()
     }
 
     /// Who has joined and who is missing in the join phase `phase`.
@@ -252,11 +259,29 @@ impl History {
             if !is_join || parked.what.group_id.as_ref() != Some(group) || until < parked.from.at {
                 continue;
             }
-            if let Some((_, joined)) = seats.iter_mut().find(|(node, _)| *node == parked.what.from) {
+            if let Some((_, joined)) = seats.iter_mut().find(|(node, _)| *node == parked.what.from)
+            {
                 *joined = Some(parked.from.at);
             }
         }
-        Barrier { from: phase.from, opened_at, seats }
+        Barrier {
+            from: phase.from,
+            opened_at,
+            seats,
+        }
+    }
+
+    /// Everything that the trace has told, as text.
+    #[cfg(test)]
+    pub(crate) fn facts(&self) -> String {
+        let known = (
+            &self.lanes,
+            &self.parked,
+            &self.phases,
+            &self.members,
+            &self.marks,
+        );
+        format!("{known:#?}{:#?}", self.messages.all())
     }
 
     fn lane_mut(&mut self, node: NodeId) -> &mut Lane {
@@ -264,7 +289,10 @@ impl History {
     }
 
     fn read(&mut self, entry: &TraceEntry, trace: &TraceBuffer) {
-        let now = Moment { index: entry.index, at: entry.at };
+        let now = Moment {
+            index: entry.index,
+            at: entry.at,
+        };
         self.read_wire(entry, now);
         self.read_process(entry, now);
         self.read_group(entry, now, trace);
@@ -288,11 +316,26 @@ impl History {
             error_code: ErrorCode::None,
         };
         match &entry.event {
-            TraceEvent::RequestSent { packet, to, correlation, body, due_at } => {
+            TraceEvent::RequestSent {
+                packet,
+                to,
+                correlation,
+                body,
+                due_at,
+            } => {
                 let message = message(*packet, *to, *correlation, *due_at);
-                self.messages.send(Message { api: body.api_key(), ..message });
+                self.messages.send(Message {
+                    api: body.api_key(),
+                    ..message
+                });
             }
-            TraceEvent::ResponseSent { packet, to, correlation, body, due_at } => {
+            TraceEvent::ResponseSent {
+                packet,
+                to,
+                correlation,
+                body,
+                due_at,
+            } => {
                 let message = message(*packet, *to, *correlation, *due_at);
                 self.messages.send(Message {
                     api: body.api_key(),
@@ -310,7 +353,14 @@ impl History {
             TraceEvent::PacketResumed { packet, due_at } => {
                 self.messages.resume(*packet, sent, *due_at);
             }
-            TraceEvent::RequestParked { from, correlation, waiting, deadline, group_id, .. } => {
+            TraceEvent::RequestParked {
+                from,
+                correlation,
+                waiting,
+                deadline,
+                group_id,
+                ..
+            } => {
                 let parked = Parked {
                     at: entry.node,
                     from: *from,
@@ -321,7 +371,12 @@ impl History {
                 };
                 self.parked.open(sent, parked);
             }
-            TraceEvent::RequestReleased { from, correlation, waiting, .. } => {
+            TraceEvent::RequestReleased {
+                from,
+                correlation,
+                waiting,
+                ..
+            } => {
                 self.parked.close(sent, |parked| {
                     parked.at == entry.node
                         && parked.from == *from
@@ -339,20 +394,36 @@ impl History {
             TraceEvent::ProcessKilled { reason } => {
                 self.parked.close(now, |parked| parked.at == entry.node);
                 let lane = self.lane_mut(entry.node);
-                lane.stand_still(now, Standstill::Down { reason: Arc::clone(reason) });
+                lane.stand_still(
+                    now,
+                    Standstill::Down {
+                        reason: Arc::clone(reason),
+                    },
+                );
             }
             TraceEvent::ProcessStopped { reason } => {
                 self.parked.close(now, |parked| parked.at == entry.node);
                 let lane = self.lane_mut(entry.node);
-                lane.stand_still(now, Standstill::Closed { reason: Arc::clone(reason) });
+                lane.stand_still(
+                    now,
+                    Standstill::Closed {
+                        reason: Arc::clone(reason),
+                    },
+                );
             }
             TraceEvent::ProcessPaused { until } => {
-                self.lane_mut(entry.node).stand_still(now, Standstill::Paused { until: *until });
+                self.lane_mut(entry.node)
+                    .stand_still(now, Standstill::Paused { until: *until });
             }
             TraceEvent::ProcessResumed { .. } => self.lane_mut(entry.node).resume(now),
             TraceEvent::FatalError { exception } => {
                 let lane = self.lane_mut(entry.node);
-                lane.stand_still(now, Standstill::Down { reason: Arc::clone(exception) });
+                lane.stand_still(
+                    now,
+                    Standstill::Down {
+                        reason: Arc::clone(exception),
+                    },
+                );
             }
             _ => {}
         }
@@ -360,7 +431,13 @@ impl History {
 
     fn read_group(&mut self, entry: &TraceEntry, now: Moment, trace: &TraceBuffer) {
         match &entry.event {
-            TraceEvent::GroupStateChanged { group_id, state, generation_id, reason, .. } => {
+            TraceEvent::GroupStateChanged {
+                group_id,
+                state,
+                generation_id,
+                reason,
+                ..
+            } => {
                 self.phases.close(now, |phase| phase.group_id == *group_id);
                 let phase = Phase {
                     group_id: group_id.clone(),
@@ -371,19 +448,35 @@ impl History {
                 };
                 self.phases.open(now, phase);
             }
-            TraceEvent::MemberAdded { group_id, member_id, client, .. } => {
+            TraceEvent::MemberAdded {
+                group_id,
+                member_id,
+                client,
+                ..
+            } => {
                 self.add_member(now, group_id, member_id, *client);
             }
-            TraceEvent::MemberRemoved { group_id, member_id, .. } => {
-                self.members.close(now, |m| m.group_id == *group_id && m.member_id == *member_id);
+            TraceEvent::MemberRemoved {
+                group_id,
+                member_id,
+                ..
+            } => {
+                self.members
+                    .close(now, |m| m.group_id == *group_id && m.id == *member_id);
             }
-            TraceEvent::StaticMemberReplaced { group_id, previous_member_id, member_id, .. } => {
+            TraceEvent::StaticMemberReplaced {
+                group_id,
+                previous_member_id,
+                member_id,
+                ..
+            } => {
                 let known = self.members.lasting().find(|member| {
-                    member.what.group_id == *group_id && member.what.member_id == *previous_member_id
+                    member.what.group_id == *group_id && member.what.id == *previous_member_id
                 });
                 let client = sender_of(entry, trace).or(known.map(|member| member.what.client));
-                self.members
-                    .close(now, |m| m.group_id == *group_id && m.member_id == *previous_member_id);
+                self.members.close(now, |m| {
+                    m.group_id == *group_id && m.id == *previous_member_id
+                });
                 if let Some(client) = client {
                     self.add_member(now, group_id, member_id, client);
                 }
@@ -394,7 +487,14 @@ impl History {
 
     fn add_member(&mut self, now: Moment, group: &GroupId, member_id: &MemberId, client: NodeId) {
         let group_id = group.clone();
-        self.members.open(now, Member { group_id, member_id: member_id.clone(), client });
+        self.members.open(
+            now,
+            Member {
+                group_id,
+                id: member_id.clone(),
+                client,
+            },
+        );
     }
 
     fn read_consumer(&mut self, entry: &TraceEntry, now: Moment) {
@@ -407,7 +507,13 @@ impl History {
             TraceEvent::MemberStateChanged { state, .. } => {
                 self.lane_mut(entry.node).become_member(now, *state);
             }
-            TraceEvent::ProcessingStarted { topic_partition, offset, record_id, value, until } => {
+            TraceEvent::ProcessingStarted {
+                topic_partition,
+                offset,
+                record_id,
+                value,
+                until,
+            } => {
                 let work = lane::Work {
                     topic_partition: *topic_partition,
                     offset: *offset,
@@ -427,9 +533,12 @@ impl History {
         let group_of = |node: NodeId| self.groups_of.get(&node.client()?);
         let group = group_of(node).cloned();
         for (other, lane) in &mut self.lanes {
-            let other_group = other.client().and_then(|client| self.groups_of.get(&client));
+            let other_group = other
+                .client()
+                .and_then(|client| self.groups_of.get(&client));
             if other_group == group.as_ref() {
-                lane.stopped.close(now, |stop| owned.contains(&stop.topic_partition));
+                lane.stopped
+                    .close(now, |stop| owned.contains(&stop.topic_partition));
             }
         }
         self.lane_mut(node).own(now, owned);
@@ -437,10 +546,17 @@ impl History {
 
     fn read_replication(&mut self, entry: &TraceEntry, now: Moment) {
         match &entry.event {
-            TraceEvent::BecameLeader { topic_partition, leader_epoch, .. } => {
-                self.lane_mut(entry.node).lead(now, *topic_partition, *leader_epoch);
+            TraceEvent::BecameLeader {
+                topic_partition,
+                leader_epoch,
+                ..
+            } => {
+                self.lane_mut(entry.node)
+                    .lead(now, *topic_partition, *leader_epoch);
             }
-            TraceEvent::BecameFollower { topic_partition, .. } => {
+            TraceEvent::BecameFollower {
+                topic_partition, ..
+            } => {
                 self.lane_mut(entry.node).follow(now, *topic_partition);
             }
             TraceEvent::BrokerFenced { broker, .. } => {
@@ -449,11 +565,23 @@ impl History {
             TraceEvent::BrokerUnfenced { broker } => {
                 self.lane_mut(NodeId::Broker(*broker)).unfence(now);
             }
-            TraceEvent::IsrShrunk { topic_partition, previous_isr, isr }
-            | TraceEvent::IsrExpanded { topic_partition, previous_isr, isr } => {
+            TraceEvent::IsrShrunk {
+                topic_partition,
+                previous_isr,
+                isr,
+            }
+            | TraceEvent::IsrExpanded {
+                topic_partition,
+                previous_isr,
+                isr,
+            } => {
                 self.change_isr(now, *topic_partition, previous_isr, isr);
             }
-            TraceEvent::LeaderElected { topic_partition, isr, .. } => {
+            TraceEvent::LeaderElected {
+                topic_partition,
+                isr,
+                ..
+            } => {
                 let known: Vec<BrokerId> = self.lanes.keys().filter_map(|n| n.broker()).collect();
                 let back: Vec<BrokerId> = known.into_iter().filter(|b| isr.contains(b)).collect();
                 self.change_isr(now, *topic_partition, &[], &back);
@@ -480,12 +608,20 @@ impl History {
     }
 
     fn read_mark(&mut self, entry: &TraceEntry, moment: Moment) {
-        let Some((kind, name, partition)) = mark_of(&entry.event) else { return };
+        let Some((kind, name, partition)) = mark_of(&entry.event) else {
+            return;
+        };
         if partition.is_some_and(|partition| self.internal.contains(&partition.topic)) {
             return;
         }
         if self.marks.len() < MARKS_MAX {
-            self.marks.push(Mark { moment, node: entry.node, kind, name, partition });
+            self.marks.push(Mark {
+                moment,
+                node: entry.node,
+                kind,
+                name,
+                partition,
+            });
         }
     }
 }
@@ -495,27 +631,44 @@ fn mark_of(event: &TraceEvent) -> Option<(MarkKind, Arc<str>, Option<TopicPartit
     let none: Arc<str> = Arc::from("");
     match event {
         TraceEvent::Command { text } => Some((MarkKind::Action, Arc::clone(text), None)),
-        TraceEvent::GroupStateChanged { group_id, state: GroupState::PreparingRebalance, .. } => {
-            Some((MarkKind::Rebalance, Arc::clone(&group_id.0), None))
-        }
+        TraceEvent::GroupStateChanged {
+            group_id,
+            state: GroupState::PreparingRebalance,
+            ..
+        } => Some((MarkKind::Rebalance, Arc::clone(&group_id.0), None)),
         // The first leader of a new partition is no news.
-        TraceEvent::LeaderElected { topic_partition, leader_epoch, .. } if 0 < *leader_epoch => {
-            Some((MarkKind::Election, none, Some(*topic_partition)))
+        TraceEvent::LeaderElected {
+            topic_partition,
+            leader_epoch,
+            ..
+        } if 0 < *leader_epoch => Some((MarkKind::Election, none, Some(*topic_partition))),
+        TraceEvent::IsrShrunk {
+            topic_partition, ..
         }
-        TraceEvent::IsrShrunk { topic_partition, .. }
-        | TraceEvent::IsrExpanded { topic_partition, .. } => {
-            Some((MarkKind::Isr, Arc::from(event.name()), Some(*topic_partition)))
+        | TraceEvent::IsrExpanded {
+            topic_partition, ..
+        } => Some((
+            MarkKind::Isr,
+            Arc::from(event.name()),
+            Some(*topic_partition),
+        )),
+        TraceEvent::BatchFailed {
+            topic_partition,
+            error_code,
+            ..
+        } => Some((
+            MarkKind::Error,
+            Arc::from(error_code.name()),
+            Some(*topic_partition),
+        )),
+        TraceEvent::CommitFailed {
+            exception: Some(exception),
+            ..
         }
-        TraceEvent::BatchFailed { topic_partition, error_code, .. } => {
-            Some((MarkKind::Error, Arc::from(error_code.name()), Some(*topic_partition)))
-        }
-        TraceEvent::CommitFailed { exception: Some(exception), .. }
         | TraceEvent::FatalError { exception } => {
             Some((MarkKind::Error, Arc::clone(exception), None))
         }
-        TraceEvent::ProcessKilled { reason } => {
-            Some((MarkKind::Error, Arc::clone(reason), None))
-        }
+        TraceEvent::ProcessKilled { reason } => Some((MarkKind::Error, Arc::clone(reason), None)),
         _ => None,
     }
 }
@@ -526,7 +679,12 @@ fn sender_of(entry: &TraceEntry, trace: &TraceBuffer) -> Option<NodeId> {
     // The delivery is a step or two back at most; a loop would be a fault of the trace.
     for _step in 0..4 {
         let before = trace.entry(cause?)?;
-        if let TraceEvent::Delivered { from, is_response: false, .. } = &before.event {
+        if let TraceEvent::Delivered {
+            from,
+            is_response: false,
+            ..
+        } = &before.event
+        {
             return Some(*from);
         }
         cause = before.cause;

@@ -128,7 +128,11 @@ impl Playback {
 
     /// Plays if it is paused, pauses if it plays.
     pub(crate) fn toggle(&mut self) {
-        if self.is_playing { self.pause() } else { self.play() }
+        if self.is_playing {
+            self.pause();
+        } else {
+            self.play();
+        }
     }
 
     /// Simulated time per real time.
@@ -205,7 +209,11 @@ impl Playback {
         }
         let moved = passed != Span::ZERO || stopped.is_some();
         self.revision += u64::from(moved);
-        Advance { moved, is_late, stopped }
+        Advance {
+            moved,
+            is_late,
+            stopped,
+        }
     }
 
     /// One event ahead. Tells whether there was one.
@@ -227,25 +235,25 @@ impl Playback {
     /// playhead stays where it was.
     pub(crate) fn step_change(&mut self, selection: &Selection) -> bool {
         let start = self.playhead();
-        for _step in 0..STEPS_MAX {
-            let known = self.sim().trace().next_index();
-            if !self.timeline.step_event() {
-                break;
-            }
-            let news = self.sim().trace().since(known);
-            if news.into_iter().any(|entry| selection.is_changed_by(entry)) {
-                self.stepped(|_timeline| true);
-                return true;
-            }
+        let is_wanted = |entry: &TraceEntry| selection.is_changed_by(entry);
+        let (_, met) = self
+            .timeline
+            .advance_until(SimTime::MAX, STEPS_MAX, is_wanted);
+        if met.is_none() {
+            self.seek(start);
+            return false;
         }
-        self.seek(start);
-        false
+        self.stepped(|_timeline| true)
     }
 
     /// To any instant, back or ahead.
     pub(crate) fn seek(&mut self, to: SimTime) {
         self.owed_us = 0.0;
-        let sampled = self.history.series().sampled_until().unwrap_or(SimTime::ZERO);
+        let sampled = self
+            .history
+            .series()
+            .sampled_until()
+            .unwrap_or(SimTime::ZERO);
         if to <= sampled {
             self.timeline.seek(to);
         } else {
@@ -297,7 +305,8 @@ impl Playback {
         self.timeline.switch_branch(index);
         let shared = shared_until(&before, self.timeline.recording());
         let playhead = self.playhead();
-        self.history.cut(self.timeline.sim().trace(), shared.min(playhead));
+        self.history
+            .cut(self.timeline.sim().trace(), shared.min(playhead));
         self.history.extend(self.timeline.sim().trace());
         self.seek(playhead);
     }
@@ -307,25 +316,28 @@ impl Playback {
     fn run(&mut self, target: SimTime, clock: &dyn Fn() -> f64) -> (bool, Option<u64>) {
         let started_ms = clock();
         let step = Span(micros(self.speed.micros(FRAME_MS) / SAMPLES_PER_FRAME).max(SAMPLE.0));
-        let events_max = if self.stop_when.is_some() { 1 } else { SLICE_EVENTS };
-        let mut events = 0;
         loop {
-            let sampled = self.history.series().sampled_until().unwrap_or(SimTime::ZERO);
+            let sampled = self
+                .history
+                .series()
+                .sampled_until()
+                .unwrap_or(SimTime::ZERO);
             let sample_at = sampled + step;
             let is_new = self.playhead() < sample_at;
-            let to = if is_new { target.min(sample_at) } else { target };
-            let known = self.sim().trace().next_index();
-            let progress = self.timeline.advance(to, events_max);
-            events += events_max;
-            if let Some(condition) = &self.stop_when {
-                let met = self.timeline.sim().trace().since(known).find(|entry| condition(entry));
-                if let Some(index) = met.map(|entry| entry.index) {
-                    self.history.extend(self.timeline.sim().trace());
-                    return (false, Some(index));
-                }
+            let to = if is_new {
+                target.min(sample_at)
+            } else {
+                target
+            };
+            let (progress, met) = match &self.stop_when {
+                Some(condition) => self.timeline.advance_until(to, SLICE_EVENTS, condition),
+                None => (self.timeline.advance(to, SLICE_EVENTS), None),
+            };
+            self.history.extend(self.timeline.sim().trace());
+            if met.is_some() {
+                return (false, met);
             }
             if progress.reached {
-                self.history.extend(self.timeline.sim().trace());
                 if to == sample_at {
                     self.catch_up(to);
                 }
@@ -333,12 +345,8 @@ impl Playback {
                     return (false, None);
                 }
             }
-            if SLICE_EVENTS <= events {
-                events = 0;
-                if BUDGET_MS < clock() - started_ms {
-                    self.history.extend(self.timeline.sim().trace());
-                    return (true, None);
-                }
+            if BUDGET_MS < clock() - started_ms {
+                return (true, None);
             }
         }
     }
@@ -363,7 +371,12 @@ impl Playback {
             self.history.set_internal(topic);
         }
         self.history.extend(sim.trace());
-        if self.history.series().sampled_until().is_some_and(|last| at <= last) {
+        if self
+            .history
+            .series()
+            .sampled_until()
+            .is_some_and(|last| at <= last)
+        {
             return;
         }
         let values = values_of(&sim.stage(), self.history.stopped_now());
@@ -384,8 +397,17 @@ impl fmt::Debug for Playback {
 
 /// What the plots show, at one instant.
 fn values_of(stage: &StageView, stopped: usize) -> Vec<(SeriesKey, i64)> {
-    let mut values = vec![(SeriesKey::Stopped, i64::try_from(stopped).unwrap_or(i64::MAX))];
-    let leaders = || stage.brokers.iter().flat_map(|broker| &broker.replicas).filter(|r| r.is_leader);
+    let mut values = vec![(
+        SeriesKey::Stopped,
+        i64::try_from(stopped).unwrap_or(i64::MAX),
+    )];
+    let leaders = || {
+        stage
+            .brokers
+            .iter()
+            .flat_map(|broker| &broker.replicas)
+            .filter(|r| r.is_leader)
+    };
     for replica in leaders() {
         let is_internal = stage
             .topics
@@ -409,7 +431,10 @@ fn values_of(stage: &StageView, stopped: usize) -> Vec<(SeriesKey, i64)> {
                 .max_by_key(|replica| replica.leader_epoch);
             if let Some(leader) = leader {
                 let lag = (leader.high_watermark - *committed).max(0);
-                values.push((SeriesKey::ConsumerLag(group.group_id.clone(), *partition), lag));
+                values.push((
+                    SeriesKey::ConsumerLag(group.group_id.clone(), *partition),
+                    lag,
+                ));
             }
         }
     }
@@ -422,8 +447,14 @@ fn shared_until(one: &Recording, other: &Recording) -> SimTime {
     if let Some(((at, _), (other_at, _))) = pairs.find(|(a, b)| a != b) {
         return (*at).min(*other_at);
     }
-    let longer = if one.actions.len() < other.actions.len() { other } else { one };
-    let first = longer.actions.get(one.actions.len().min(other.actions.len()));
+    let longer = if one.actions.len() < other.actions.len() {
+        other
+    } else {
+        one
+    };
+    let first = longer
+        .actions
+        .get(one.actions.len().min(other.actions.len()));
     first.map_or(SimTime::MAX, |(at, _)| *at)
 }
 
@@ -444,4 +475,7 @@ const SAMPLES_PER_FRAME: f64 = 4.0;
 /// Simulated time between two samples for the plots.
 const SAMPLE: Span = Span(100_000);
 /// Events that a step to the next change may take.
-const STEPS_MAX: u32 = 200_000;
+const STEPS_MAX: u32 = 50_000;
+
+#[cfg(test)]
+pub(crate) mod tests;

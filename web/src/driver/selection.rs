@@ -80,10 +80,17 @@ impl Selection {
             }
             Self::Group(group) => group_of(&entry.event) == Some(group),
             Self::Packet { packet, .. } => packet_of(&entry.event) == Some(*packet),
-            Self::Parked { at, from, correlation, .. } => match &entry.event {
-                TraceEvent::RequestReleased { from: sender, correlation: request, .. } => {
-                    entry.node == NodeId::Broker(*at) && sender == from && request == correlation
-                }
+            Self::Parked {
+                at,
+                from,
+                correlation,
+                ..
+            } => match &entry.event {
+                TraceEvent::RequestReleased {
+                    from: sender,
+                    correlation: request,
+                    ..
+                } => entry.node == NodeId::Broker(*at) && sender == from && request == correlation,
                 _ => false,
             },
             Self::Entry(index) => entry.cause == Some(*index),
@@ -128,24 +135,60 @@ fn group_of(event: &TraceEvent) -> Option<&GroupId> {
 
 fn partition_of(event: &TraceEvent) -> Option<TopicPartition> {
     match event {
-        TraceEvent::LeaderElected { topic_partition, .. }
-        | TraceEvent::IsrShrunk { topic_partition, .. }
-        | TraceEvent::IsrExpanded { topic_partition, .. }
-        | TraceEvent::IsrChangeRequested { topic_partition, .. }
-        | TraceEvent::IsrChangeRefused { topic_partition, .. }
-        | TraceEvent::BecameLeader { topic_partition, .. }
-        | TraceEvent::BecameFollower { topic_partition, .. }
-        | TraceEvent::Appended { topic_partition, .. }
-        | TraceEvent::Truncated { topic_partition, .. }
-        | TraceEvent::HighWatermarkAdvanced { topic_partition, .. }
-        | TraceEvent::OffsetCommitted { topic_partition, .. }
-        | TraceEvent::PositionSet { topic_partition, .. }
-        | TraceEvent::ProcessingStarted { topic_partition, .. }
-        | TraceEvent::RecordProcessed { topic_partition, .. }
-        | TraceEvent::RecordQueued { topic_partition, .. }
-        | TraceEvent::BatchAcknowledged { topic_partition, .. }
-        | TraceEvent::BatchRetried { topic_partition, .. }
-        | TraceEvent::BatchFailed { topic_partition, .. } => Some(*topic_partition),
+        TraceEvent::LeaderElected {
+            topic_partition, ..
+        }
+        | TraceEvent::IsrShrunk {
+            topic_partition, ..
+        }
+        | TraceEvent::IsrExpanded {
+            topic_partition, ..
+        }
+        | TraceEvent::IsrChangeRequested {
+            topic_partition, ..
+        }
+        | TraceEvent::IsrChangeRefused {
+            topic_partition, ..
+        }
+        | TraceEvent::BecameLeader {
+            topic_partition, ..
+        }
+        | TraceEvent::BecameFollower {
+            topic_partition, ..
+        }
+        | TraceEvent::Appended {
+            topic_partition, ..
+        }
+        | TraceEvent::Truncated {
+            topic_partition, ..
+        }
+        | TraceEvent::HighWatermarkAdvanced {
+            topic_partition, ..
+        }
+        | TraceEvent::OffsetCommitted {
+            topic_partition, ..
+        }
+        | TraceEvent::PositionSet {
+            topic_partition, ..
+        }
+        | TraceEvent::ProcessingStarted {
+            topic_partition, ..
+        }
+        | TraceEvent::RecordProcessed {
+            topic_partition, ..
+        }
+        | TraceEvent::RecordQueued {
+            topic_partition, ..
+        }
+        | TraceEvent::BatchAcknowledged {
+            topic_partition, ..
+        }
+        | TraceEvent::BatchRetried {
+            topic_partition, ..
+        }
+        | TraceEvent::BatchFailed {
+            topic_partition, ..
+        } => Some(*topic_partition),
         _ => None,
     }
 }

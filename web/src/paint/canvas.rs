@@ -44,7 +44,10 @@ impl Surface {
 
     /// Width and height in CSS pixels as the page has laid it out.
     pub(crate) fn size(&self) -> (f64, f64) {
-        (f64::from(self.canvas.client_width()), f64::from(self.canvas.client_height()))
+        (
+            f64::from(self.canvas.client_width()),
+            f64::from(self.canvas.client_height()),
+        )
     }
 
     /// Gives the canvas as many pixels as the screen has there, and clears it. Tells whether
@@ -63,14 +66,18 @@ impl Surface {
         }
         self.ratio.set(ratio);
         self.font.set(None);
-        self.context.set_transform(ratio, 0.0, 0.0, ratio, 0.0, 0.0).ok();
+        self.context
+            .set_transform(ratio, 0.0, 0.0, ratio, 0.0, 0.0)
+            .ok();
         self.context.clear_rect(0.0, 0.0, width, height);
         true
     }
 
     /// From now on lengths are pixels of the screen, as plotters counts them.
     pub(crate) fn to_pixels(&self) {
-        self.context.set_transform(1.0, 0.0, 0.0, 1.0, 0.0, 0.0).ok();
+        self.context
+            .set_transform(1.0, 0.0, 0.0, 1.0, 0.0, 0.0)
+            .ok();
         self.context.set_line_dash(&js_sys::Array::new()).ok();
         self.context.set_line_join("round");
     }
@@ -78,7 +85,9 @@ impl Surface {
     /// From now on lengths are pixels of the page again.
     pub(crate) fn to_page(&self) {
         let ratio = self.ratio.get();
-        self.context.set_transform(ratio, 0.0, 0.0, ratio, 0.0, 0.0).ok();
+        self.context
+            .set_transform(ratio, 0.0, 0.0, ratio, 0.0, 0.0)
+            .ok();
         self.font.set(None);
     }
 
@@ -86,7 +95,11 @@ impl Surface {
     pub(crate) fn paint(&self, scene: &Scene, theme: ThemeName) {
         let mut shapes = scene.shapes.as_slice();
         while let Some(first) = shapes.first() {
-            let alike = shapes.iter().take_while(|shape| is_alike(first, shape)).count().max(1);
+            let alike = shapes
+                .iter()
+                .take_while(|shape| is_alike(first, shape))
+                .count()
+                .max(1);
             let (now, rest) = shapes.split_at(alike);
             self.paint_alike(now, theme);
             shapes = rest;
@@ -105,7 +118,9 @@ impl Surface {
             if let Some(ink) = style.fill {
                 self.context.set_fill_style_str(theme.css(ink));
             }
-            shapes.iter().for_each(|shape| self.paint_text(shape));
+            for shape in shapes {
+                self.paint_text(shape);
+            }
             return;
         }
         self.context.begin_path();
@@ -123,7 +138,9 @@ impl Surface {
     }
 
     fn paint_text(&self, shape: &Shape) {
-        let Geometry::Text((x, y), text, set) = &shape.geometry else { return };
+        let Geometry::Text((x, y), text, set) = &shape.geometry else {
+            return;
+        };
         self.use_font(set.font);
         self.context.set_text_align(match set.align {
             Align::Start => "left",
@@ -152,7 +169,9 @@ impl Surface {
                 if radius < 0.5 {
                     context.rect(x, y, *width, *height);
                 } else {
-                    context.round_rect_with_f64(x, y, *width, *height, radius).ok();
+                    context
+                        .round_rect_with_f64(x, y, *width, *height, radius)
+                        .ok();
                 }
             }
             Geometry::Line(points) => self.trace_line(points, stroke),
@@ -164,10 +183,12 @@ impl Surface {
                 context.move_to(x + radius, *y);
                 context.arc(*x, *y, *radius, 0.0, TAU).ok();
             }
-            Geometry::Arc((x, y), radius, share) => {
+            Geometry::Arc((x, y), radius, part) => {
                 let start = -FRAC_PI_2;
                 context.move_to(x + radius * start.cos(), y + radius * start.sin());
-                context.arc(*x, *y, *radius, start, start + TAU * share.clamp(0.0, 1.0)).ok();
+                context
+                    .arc(*x, *y, *radius, start, start + TAU * part.clamp(0.0, 1.0))
+                    .ok();
             }
             Geometry::Text(..) => {}
         }
@@ -223,7 +244,11 @@ impl Surface {
         context.set_stroke_style_str(theme.css(stroke.ink));
         context.set_line_width(stroke.width);
         context.set_line_cap(if stroke.dash.is_some() || stroke.width < 2.0 {
-            if stroke.dash.is_some_and(|(dash, _)| dash <= 1.0) { "round" } else { "butt" }
+            if stroke.dash.is_some_and(|(dash, _)| dash <= 1.0) {
+                "round"
+            } else {
+                "butt"
+            }
         } else {
             "round"
         });
@@ -242,7 +267,10 @@ impl Surface {
         if let Some(pattern) = self.hatches.borrow().get(&is_dark) {
             return Some(pattern.clone());
         }
-        let tile = web_sys::window()?.document()?.create_element("canvas").ok()?;
+        let tile = web_sys::window()?
+            .document()?
+            .create_element("canvas")
+            .ok()?;
         let tile: HtmlCanvasElement = tile.dyn_into().ok()?;
         tile.set_width(8);
         tile.set_height(8);
@@ -257,7 +285,10 @@ impl Surface {
             context.line_to(shift + 10.0, -2.0);
             context.stroke();
         }
-        let pattern = self.context.create_pattern_with_html_canvas_element(&tile, "repeat").ok()??;
+        let pattern = self
+            .context
+            .create_pattern_with_html_canvas_element(&tile, "repeat")
+            .ok()??;
         self.hatches.borrow_mut().insert(is_dark, pattern.clone());
         Some(pattern)
     }
@@ -265,8 +296,10 @@ impl Surface {
 
 impl Measure for Surface {
     fn width(&self, text: &str, font: Font) -> f64 {
-        let shape: String =
-            text.chars().map(|letter| if letter.is_ascii_digit() { '0' } else { letter }).collect();
+        let shape: String = text
+            .chars()
+            .map(|letter| if letter.is_ascii_digit() { '0' } else { letter })
+            .collect();
         let key = (font, shape);
         if let Some(width) = self.widths.borrow().get(&key) {
             return *width;
@@ -285,7 +318,10 @@ impl Measure for Surface {
 
 impl fmt::Debug for Surface {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Surface").field("size", &self.size()).finish_non_exhaustive()
+        formatter
+            .debug_struct("Surface")
+            .field("size", &self.size())
+            .finish_non_exhaustive()
     }
 }
 
@@ -310,10 +346,13 @@ fn same(a: f64, b: f64) -> bool {
 }
 
 fn pixels(length: f64) -> u32 {
-    u32::try_from(crate::scene::scale::whole(length.round())).unwrap_or(1).max(1)
+    u32::try_from(crate::scene::scale::whole(length.round()))
+        .unwrap_or(1)
+        .max(1)
 }
 
 const WIDTHS_MAX: usize = 4_000;
 const SANS: &str = "system-ui,-apple-system,\"Segoe UI\",\"Noto Sans\",\"PingFang SC\",\
                     \"Microsoft YaHei\",\"Noto Sans CJK SC\",sans-serif";
-const MONO: &str = "ui-monospace,\"SF Mono\",\"Cascadia Mono\",\"DejaVu Sans Mono\",Consolas,monospace";
+const MONO: &str =
+    "ui-monospace,\"SF Mono\",\"Cascadia Mono\",\"DejaVu Sans Mono\",Consolas,monospace";

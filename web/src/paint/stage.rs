@@ -126,7 +126,11 @@ impl Stage {
     /// Draws `picture` on `canvas` from now on.
     pub(crate) fn mount(&mut self, picture: Picture, canvas: HtmlCanvasElement) {
         self.drawn.remove(&picture);
-        if self.surfaces.get(&picture).is_some_and(|surface| *surface.canvas() == canvas) {
+        if self
+            .surfaces
+            .get(&picture)
+            .is_some_and(|surface| *surface.canvas() == canvas)
+        {
             return;
         }
         if let Some(surface) = Surface::new(canvas) {
@@ -156,7 +160,11 @@ impl Stage {
     /// Draws what changed. Tells whether anything did.
     pub(crate) fn paint(&mut self, input: &StageInput<'_>) -> bool {
         let revision = input.playback.revision();
-        if self.seen.as_ref().is_none_or(|(known, _)| *known != revision) {
+        if self
+            .seen
+            .as_ref()
+            .is_none_or(|(known, _)| *known != revision)
+        {
             self.seen = Some((revision, input.playback.sim().stage()));
         }
         self.hold_playhead(input);
@@ -265,7 +273,11 @@ impl Stage {
             return false;
         };
         let key = key(surface, input, window);
-        if self.drawn.get(&picture).is_some_and(|drawn| drawn.key == key) {
+        if self
+            .drawn
+            .get(&picture)
+            .is_some_and(|drawn| drawn.key == key)
+        {
             return false;
         }
         if picture == Picture::Plots {
@@ -355,8 +367,12 @@ fn key(surface: &Surface, input: &StageInput<'_>, window: (f64, f64)) -> Key {
 }
 
 fn draw_scrubber(view: &View<'_>, input: &StageInput<'_>) -> (Scene, TimeScale) {
-    let branches: Vec<(SimTime, SimTime)> =
-        input.playback.branches().iter().map(|b| (b.forked_at, b.horizon)).collect();
+    let branches: Vec<(SimTime, SimTime)> = input
+        .playback
+        .branches()
+        .iter()
+        .map(|b| (b.forked_at, b.horizon))
+        .collect();
     let extent = Extent {
         end: input.scrub_end,
         horizon: input.playback.horizon(),
@@ -367,12 +383,7 @@ fn draw_scrubber(view: &View<'_>, input: &StageInput<'_>) -> (Scene, TimeScale) 
 }
 
 /// One plot, or two side by side, as the lanes have it. Gives the scale of the first.
-fn draw_plots(
-    surface: &Surface,
-    view: &View<'_>,
-    window: &Window,
-    theme: ThemeName,
-) -> TimeScale {
+fn draw_plots(surface: &Surface, view: &View<'_>, window: &Window, theme: ThemeName) -> TimeScale {
     let whole = space_time::scale(view, window);
     let plots: &[Plot] = match window.lanes {
         LaneFilter::Group => &[Plot::ConsumerLag],
@@ -388,7 +399,11 @@ fn draw_plots(
         let scale = if fitting == 1 {
             whole
         } else {
-            TimeScale { x_from: left + margin * 0.9, x_to: left + wide - 56.0, ..whole }
+            TimeScale {
+                x_from: left + margin * 0.9,
+                x_to: left + wide - 56.0,
+                ..whole
+            }
         };
         if place == 0 {
             first = scale;

@@ -51,6 +51,9 @@ impl Drop for FrameLoop {
 
 impl fmt::Debug for FrameLoop {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("FrameLoop").field("id", &self.id).finish_non_exhaustive()
+        formatter
+            .debug_struct("FrameLoop")
+            .field("id", &self.id)
+            .finish_non_exhaustive()
     }
 }

@@ -19,7 +19,10 @@ impl ResizeWatch {
         if let Some(observer) = &observer {
             observer.observe(element);
         }
-        Self { observer, _on_change: on_change }
+        Self {
+            observer,
+            _on_change: on_change,
+        }
     }
 }
 
@@ -33,6 +36,8 @@ impl Drop for ResizeWatch {
 
 impl fmt::Debug for ResizeWatch {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("ResizeWatch").finish_non_exhaustive()
+        formatter
+            .debug_struct("ResizeWatch")
+            .finish_non_exhaustive()
     }
 }

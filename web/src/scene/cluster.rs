@@ -10,8 +10,8 @@ use super::shape::{Layer, Scene, Style};
 use super::theme::Ink;
 use super::view::View;
 use crate::driver::selection::Selection;
-pub(in crate::scene) use places::TOP;
 use places::Places;
+pub(in crate::scene) use places::TOP;
 use terrarium_core::base::ids::NodeId;
 
 /// Draws the cluster.
@@ -32,7 +32,11 @@ pub(crate) fn build(view: &View<'_>) -> Scene {
     }
     // What messages are called must not cover what else is written.
     let mut taken = Taken::default();
-    for place in scene.shapes.iter().filter_map(|shape| shape.text_box(view.measure)) {
+    for place in scene
+        .shapes
+        .iter()
+        .filter_map(|shape| shape.text_box(view.measure))
+    {
         taken.hold(place);
     }
     wire::draw_parked(&mut scene, view, &places);
@@ -51,7 +55,11 @@ fn draw_card(
     let target = scene.target(Selection::Node(node));
     let is_lit = view.is_node_lit(node);
     if view.is_selected(&Selection::Node(node)) {
-        scene.push(Layer::Ground, place.grown(3.0).rect(14.0), Style::fill(Ink::Glow));
+        scene.push(
+            Layer::Ground,
+            place.grown(3.0).rect(14.0),
+            Style::fill(Ink::Glow),
+        );
     }
     let (ink, width) = match (is_lit, look) {
         (true, _) => (Ink::Accent, 1.6),

@@ -7,18 +7,14 @@ use crate::driver::history::History;
 use crate::driver::history::series::SeriesKey;
 use crate::driver::selection::Selection;
 use std::sync::Arc;
-use terrarium_core::base::config::{
-    BrokerConfig, ConsumerConfig, ProducerConfig, TopicConfig,
-};
+use terrarium_core::base::config::{BrokerConfig, ConsumerConfig, ProducerConfig, TopicConfig};
 use terrarium_core::base::ids::*;
 use terrarium_core::kernel::network::LinkConfig;
 use terrarium_core::kernel::time::{SimTime, Span};
 use terrarium_core::sim::scenario::*;
 use terrarium_core::sim::view::*;
 use terrarium_core::trace::buffer::TraceBuffer;
-use terrarium_core::trace::event::{
-    GroupState, MemberState, TraceEntry, TraceEvent, Waiting,
-};
+use terrarium_core::trace::event::{GroupState, MemberState, TraceEntry, TraceEvent, Waiting};
 use terrarium_core::wire::api::{ApiKey, HeartbeatRequest, JoinGroupRequest, Request};
 
 /// The run.
@@ -56,12 +52,22 @@ pub(crate) fn at(millis: u64) -> SimTime {
 
 impl Film {
     pub(crate) fn new(scenario: Scenario) -> Self {
-        Self { scenario, trace: TraceBuffer::default(), packets: 0 }
+        Self {
+            scenario,
+            trace: TraceBuffer::default(),
+            packets: 0,
+        }
     }
 
     pub(crate) fn push(&mut self, millis: u64, node: NodeId, event: TraceEvent) -> u64 {
         let index = self.trace.next_index();
-        self.trace.push(TraceEntry { index, at: at(millis), node, cause: None, event });
+        self.trace.push(TraceEntry {
+            index,
+            at: at(millis),
+            node,
+            cause: None,
+            event,
+        });
         index
     }
 
@@ -73,27 +79,47 @@ impl Film {
         let api = body.api_key();
         let due_at = Some(at(millis + 350));
         let body = Arc::new(body);
-        let sent = TraceEvent::RequestSent { packet, to, correlation, body, due_at };
+        let sent = TraceEvent::RequestSent {
+            packet,
+            to,
+            correlation,
+            body,
+            due_at,
+        };
         self.push(millis, from, sent);
-        let arrived = TraceEvent::Delivered { packet, from, correlation, api, is_response: false };
+        let arrived = TraceEvent::Delivered {
+            packet,
+            from,
+            correlation,
+            api,
+            is_response: false,
+        };
         self.push(millis + 350, to, arrived)
     }
 
     fn join(&mut self, millis: u64, number: u32) {
         self.send(millis, consumer(number), broker(2), join_request(number));
-        self.push(millis + 350, broker(2), TraceEvent::RequestParked {
-            from: consumer(number),
-            correlation: CorrelationId(self.packets),
-            waiting: Waiting::Join,
-            deadline: Some(at(312_000)),
-            group_id: Some(group()),
-            partitions: Arc::from([]),
-        });
+        self.push(
+            millis + 350,
+            broker(2),
+            TraceEvent::RequestParked {
+                from: consumer(number),
+                correlation: CorrelationId(self.packets),
+                waiting: Waiting::Join,
+                deadline: Some(at(312_000)),
+                group_id: Some(group()),
+                partitions: Arc::from([]),
+            },
+        );
     }
 
     fn member_state(&mut self, millis: u64, number: u32, state: MemberState) {
         let previous = MemberState::Stable;
-        let event = TraceEvent::MemberStateChanged { previous, state, generation_id: 3 };
+        let event = TraceEvent::MemberStateChanged {
+            previous,
+            state,
+            generation_id: 3,
+        };
         self.push(millis, consumer(number), event);
     }
 }
@@ -116,7 +142,10 @@ fn join_request(number: u32) -> Request {
 pub(crate) fn scenario() -> Scenario {
     let named = |name: &str, start: Option<u64>| ConsumerSpec {
         name: Arc::from(name),
-        config: ConsumerConfig { group_id: Some(Arc::from("billing")), ..ConsumerConfig::default() },
+        config: ConsumerConfig {
+            group_id: Some(Arc::from("billing")),
+            ..ConsumerConfig::default()
+        },
         topics: vec![Arc::from("orders")],
         start_at: start.map(at),
         processing: Processing {
@@ -132,7 +161,10 @@ pub(crate) fn scenario() -> Scenario {
         brokers: ["a", "b", "c"]
             .iter()
             .zip(1..)
-            .map(|(rack, id)| BrokerSpec { id: BrokerId(id), rack: Some(Arc::from(*rack)) })
+            .map(|(rack, id)| BrokerSpec {
+                id: BrokerId(id),
+                rack: Some(Arc::from(*rack)),
+            })
             .collect(),
         broker_config: Arc::new(BrokerConfig::default()),
         topics: vec![TopicSpec {
@@ -173,13 +205,21 @@ pub(crate) fn scenario() -> Scenario {
 pub(crate) fn barrier() -> Film {
     let mut film = Film::new(scenario());
     for number in 1..=3 {
-        film.push(0, consumer(number), TraceEvent::ProcessStarted { incarnation: 1 });
-        film.push(20, broker(2), TraceEvent::MemberAdded {
-            group_id: group(),
-            member_id: member(number),
-            group_instance_id: None,
-            client: consumer(number),
-        });
+        film.push(
+            0,
+            consumer(number),
+            TraceEvent::ProcessStarted { incarnation: 1 },
+        );
+        film.push(
+            20,
+            broker(2),
+            TraceEvent::MemberAdded {
+                group_id: group(),
+                member_id: member(number),
+                group_instance_id: None,
+                client: consumer(number),
+            },
+        );
     }
     for number in 0..4_u32 {
         let leader = broker([1, 2, 3, 1][number as usize]);
@@ -193,11 +233,15 @@ pub(crate) fn barrier() -> Film {
     group_state(&mut film, 30, GroupState::Stable, 3);
     for (number, owned) in [(1, vec![0]), (2, vec![1]), (3, vec![2, 3])] {
         let owned: Vec<TopicPartition> = owned.into_iter().map(partition).collect();
-        film.push(40, consumer(number), TraceEvent::PartitionsAssigned {
-            added: Arc::from(owned.clone()),
-            owned: Arc::from(owned),
-            generation_id: 3,
-        });
+        film.push(
+            40,
+            consumer(number),
+            TraceEvent::PartitionsAssigned {
+                added: Arc::from(owned.clone()),
+                owned: Arc::from(owned),
+                generation_id: 3,
+            },
+        );
         film.member_state(40, number, MemberState::Stable);
     }
     for beat in [3_000, 6_000, 9_000] {
@@ -208,64 +252,103 @@ pub(crate) fn barrier() -> Film {
                 member_id: member(number),
                 group_instance_id: None,
             };
-            film.send(beat + u64::from(number) * 200, consumer(number), broker(2), Request::Heartbeat(request));
+            film.send(
+                beat + u64::from(number) * 200,
+                consumer(number),
+                broker(2),
+                Request::Heartbeat(request),
+            );
         }
     }
-    film.push(11_800, consumer(3), TraceEvent::ProcessingStarted {
-        topic_partition: partition(2),
-        offset: Offset(214),
-        record_id: RecordId(900),
-        value: Arc::from("slow"),
-        until: at(60_000),
-    });
+    film.push(
+        11_800,
+        consumer(3),
+        TraceEvent::ProcessingStarted {
+            topic_partition: partition(2),
+            offset: Offset(214),
+            record_id: RecordId(900),
+            value: Arc::from("slow"),
+            until: at(60_000),
+        },
+    );
     rebalance(&mut film);
-    film.push(46_700, broker(1), TraceEvent::Appended {
-        topic_partition: partition(0),
-        base_offset: Offset(19),
-        log_end_offset: Offset(20),
-        as_leader: true,
-    });
+    film.push(
+        46_700,
+        broker(1),
+        TraceEvent::Appended {
+            topic_partition: partition(0),
+            base_offset: Offset(19),
+            log_end_offset: Offset(20),
+            as_leader: true,
+        },
+    );
     film
 }
 
 fn rebalance(film: &mut Film) {
-    film.push(12_000, consumer(4), TraceEvent::Command { text: Arc::from("start-consumer c4") });
-    film.push(12_000, consumer(4), TraceEvent::ProcessStarted { incarnation: 1 });
+    film.push(
+        12_000,
+        consumer(4),
+        TraceEvent::Command {
+            text: Arc::from("start-consumer c4"),
+        },
+    );
+    film.push(
+        12_000,
+        consumer(4),
+        TraceEvent::ProcessStarted { incarnation: 1 },
+    );
     film.member_state(12_000, 4, MemberState::PreparingRebalance);
     film.send(12_000, consumer(4), broker(2), join_request(4));
-    film.push(12_350, broker(2), TraceEvent::MemberAdded {
-        group_id: group(),
-        member_id: member(4),
-        group_instance_id: None,
-        client: consumer(4),
-    });
+    film.push(
+        12_350,
+        broker(2),
+        TraceEvent::MemberAdded {
+            group_id: group(),
+            member_id: member(4),
+            group_instance_id: None,
+            client: consumer(4),
+        },
+    );
     group_state(film, 12_350, GroupState::PreparingRebalance, 3);
-    film.push(12_350, broker(2), TraceEvent::RequestParked {
-        from: consumer(4),
-        correlation: CorrelationId(film.packets),
-        waiting: Waiting::Join,
-        deadline: Some(at(312_000)),
-        group_id: Some(group()),
-        partitions: Arc::from([]),
-    });
+    film.push(
+        12_350,
+        broker(2),
+        TraceEvent::RequestParked {
+            from: consumer(4),
+            correlation: CorrelationId(film.packets),
+            waiting: Waiting::Join,
+            deadline: Some(at(312_000)),
+            group_id: Some(group()),
+            partitions: Arc::from([]),
+        },
+    );
     for (millis, number, given) in [(13_400, 2, 1), (14_900, 1, 0)] {
-        film.push(millis, consumer(number), TraceEvent::PartitionsRevoked {
-            partitions: Arc::from([partition(given)]),
-            generation_id: 3,
-        });
+        film.push(
+            millis,
+            consumer(number),
+            TraceEvent::PartitionsRevoked {
+                partitions: Arc::from([partition(given)]),
+                generation_id: 3,
+            },
+        );
         film.member_state(millis, number, MemberState::PreparingRebalance);
         film.join(millis, number);
     }
 }
 
 fn group_state(film: &mut Film, millis: u64, state: GroupState, generation_id: i32) {
-    film.push(millis, broker(2), TraceEvent::GroupStateChanged {
-        group_id: group(),
-        previous: GroupState::Empty,
-        state,
-        generation_id,
-        reason: Arc::from("Adding new member c4-91ab"),
-    });
+    film.push(
+        millis,
+        broker(2),
+        TraceEvent::GroupStateChanged {
+            group_id: group(),
+            previous: GroupState::Empty,
+            state,
+            generation_id,
+            reason: Arc::from("Adding new member c4-91ab"),
+        },
+    );
 }
 
 /// What the simulation would say of its state at the end of `barrier`.
@@ -278,7 +361,9 @@ pub(crate) fn stage(film: &Film) -> StageView {
         rack: Some(Arc::from(["a", "b", "c"][id as usize - 1])),
         process: ProcessState::Running,
         is_fenced: false,
-        replicas: (0..4_u32).map(|number| replica(id, number, &ends, &leaders)).collect(),
+        replicas: (0..4_u32)
+            .map(|number| replica(id, number, &ends, &leaders))
+            .collect(),
         coordinates: if id == 2 { vec![group()] } else { Vec::new() },
         metadata_offset: 40,
         timers: Vec::new(),
@@ -305,7 +390,10 @@ pub(crate) fn stage(film: &Film) -> StageView {
                 })
                 .collect(),
         }],
-        controller: ControllerView { metadata_end_offset: 40, brokers: Vec::new() },
+        controller: ControllerView {
+            metadata_end_offset: 40,
+            brokers: Vec::new(),
+        },
         brokers: brokers.collect(),
         groups: vec![group_view()],
         producers: vec![ProducerView {
@@ -321,7 +409,12 @@ pub(crate) fn stage(film: &Film) -> StageView {
         }],
         consumers: (1..=4).map(consumer_view).collect(),
         packets: vec![
-            packet(1, (consumer(0), broker(1)), ApiKey::Produce, (46_500, 46_900)),
+            packet(
+                1,
+                (consumer(0), broker(1)),
+                ApiKey::Produce,
+                (46_500, 46_900),
+            ),
             packet(2, (broker(3), broker(1)), ApiKey::Fetch, (46_400, 46_800)),
         ],
         parked: parked(film),
@@ -338,7 +431,11 @@ fn replica(id: u32, number: u32, ends: &[[i64; 3]; 4], leaders: &[u32; 4]) -> Re
         log_end_offset: Offset(line[broker as usize - 1]),
         last_caught_up_at: at(46_000),
         lag_records: end - line[broker as usize - 1],
-        lag: Span::from_millis(if end == line[broker as usize - 1] { 0 } else { 640 }),
+        lag: Span::from_millis(if end == line[broker as usize - 1] {
+            0
+        } else {
+            640
+        }),
         in_isr: number != 0 || broker != 2,
     };
     ReplicaView {
@@ -401,8 +498,13 @@ fn consumer_view(number: u32) -> ConsumerView {
         client: ClientId(number),
         name: Arc::from(format!("c{number}")),
         process: ProcessState::Running,
+        restart_at: None,
         group_id: Some(group()),
-        member_state: if is_busy { MemberState::Stable } else { MemberState::PreparingRebalance },
+        member_state: if is_busy {
+            MemberState::Stable
+        } else {
+            MemberState::PreparingRebalance
+        },
         member_id: member(number),
         group_instance_id: None,
         generation_id: 3,
@@ -437,7 +539,12 @@ fn consumer_view(number: u32) -> ConsumerView {
     }
 }
 
-fn packet(id: u64, (from, to): (NodeId, NodeId), api: ApiKey, (sent, due): (u64, u64)) -> PacketView {
+fn packet(
+    id: u64,
+    (from, to): (NodeId, NodeId),
+    api: ApiKey,
+    (sent, due): (u64, u64),
+) -> PacketView {
     PacketView {
         packet: PacketId(1_000 + id),
         from,
@@ -452,7 +559,9 @@ fn packet(id: u64, (from, to): (NodeId, NodeId), api: ApiKey, (sent, due): (u64,
 
 fn parked(film: &Film) -> Vec<ParkedView> {
     let parked = film.trace.since(0).filter_map(|entry| match &entry.event {
-        TraceEvent::RequestParked { from, correlation, .. } => Some(ParkedView {
+        TraceEvent::RequestParked {
+            from, correlation, ..
+        } => Some(ParkedView {
             at: BrokerId(2),
             from: *from,
             correlation: *correlation,
@@ -482,7 +591,9 @@ impl English {
 impl Words for English {
     fn text(&self, key: &str, args: &[(&str, &str)]) -> String {
         let found = self.0.get(key).and_then(toml::Value::as_str);
-        let mut text = found.unwrap_or_else(|| panic!("{key} is not in the table")).to_owned();
+        let mut text = found
+            .unwrap_or_else(|| panic!("{key} is not in the table"))
+            .to_owned();
         for (name, value) in args {
             text = text.replace(&format!("{{{name}}}"), value);
         }
@@ -513,11 +624,20 @@ impl Seat {
             };
             let values = [(0, 149, 7), (1, 134, 9), (2, 118, 6), (3, 118, 4)];
             let values = values.map(|(number, from, slope)| {
-                (SeriesKey::ConsumerLag(group(), partition(number)), lag(from, slope))
+                (
+                    SeriesKey::ConsumerLag(group(), partition(number)),
+                    lag(from, slope),
+                )
             });
             history.series_mut().sample(at(tenth * 100), values);
         }
-        Self { film, stage, history, words: English::new(), selection: None }
+        Self {
+            film,
+            stage,
+            history,
+            words: English::new(),
+            selection: None,
+        }
     }
 
     pub(crate) fn view(&self, width: f64, height: f64) -> View<'_> {

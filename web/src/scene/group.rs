@@ -18,12 +18,22 @@ use terrarium_core::trace::event::GroupState;
 pub(crate) fn build(view: &View<'_>) -> Scene {
     let (width, height) = view.size;
     let mut scene = Scene::new(width, height);
-    let chosen = view.stage.groups.iter().find(|group| {
-        view.is_lit(&Selection::Group(group.group_id.clone()))
-    });
+    let chosen = view
+        .stage
+        .groups
+        .iter()
+        .find(|group| view.is_lit(&Selection::Group(group.group_id.clone())));
     let Some(group) = chosen.or(view.stage.groups.first()) else {
-        let set = Type { font: Font::text(125), align: Align::Middle };
-        scene.text((width / 2.0, height / 2.0), view.say("stage.no-group", &[]), set, Ink::Mute);
+        let set = Type {
+            font: Font::text(125),
+            align: Align::Middle,
+        };
+        scene.text(
+            (width / 2.0, height / 2.0),
+            view.say("stage.no-group", &[]),
+            set,
+            Ink::Mute,
+        );
         return scene;
     };
     let margin = if view.is_narrow() { 12.0 } else { 24.0 };
@@ -32,7 +42,12 @@ pub(crate) fn build(view: &View<'_>) -> Scene {
     let facts_y = machine.bottom() + 24.0;
     draw_facts(&mut scene, view, group, (margin, facts_y));
     let members_top = facts_y + 16.0;
-    let room = Place::new(margin, members_top, width - 2.0 * margin, height - members_top - 10.0);
+    let room = Place::new(
+        margin,
+        members_top,
+        width - 2.0 * margin,
+        height - members_top - 10.0,
+    );
     draw_members(&mut scene, view, group, room);
     scene.sorted()
 }
@@ -50,7 +65,12 @@ fn draw_machine(scene: &mut Scene, view: &View<'_>, group: &GroupView, room: Pla
     let target = scene.target(Selection::Group(group.group_id.clone()));
     let mut places = Vec::new();
     for (index, state) in states.into_iter().enumerate() {
-        let place = Place::new(room.x + count(index) * (width + gap), room.y + 16.0, width, 40.0);
+        let place = Place::new(
+            room.x + count(index) * (width + gap),
+            room.y + 16.0,
+            width,
+            40.0,
+        );
         places.push(place);
         let is_now = group.state == state;
         let style = if is_now {
@@ -59,13 +79,25 @@ fn draw_machine(scene: &mut Scene, view: &View<'_>, group: &GroupView, room: Pla
             Style::fill(Ink::Panel).edged(Ink::Line, 1.0)
         };
         scene.push_for(target, Layer::Card, place.rect(10.0), style);
-        let font = if is_now { Font::bold(120) } else { Font::text(120) };
+        let font = if is_now {
+            Font::bold(120)
+        } else {
+            Font::text(120)
+        };
         let short = state.name().trim_end_matches("Rebalance").to_owned();
         let texts = [state.name().to_owned(), short];
         let (x, y) = place.centre();
         if let Some(text) = first_fitting(view.measure, &texts, font, width - 8.0) {
             let ink = if is_now { Ink::Accent } else { Ink::Mute };
-            scene.text((x, y + 4.0), text, Type { font, align: Align::Middle }, ink);
+            scene.text(
+                (x, y + 4.0),
+                text,
+                Type {
+                    font,
+                    align: Align::Middle,
+                },
+                ink,
+            );
         }
     }
     for pair in places.windows(2) {
@@ -79,9 +111,18 @@ fn draw_machine(scene: &mut Scene, view: &View<'_>, group: &GroupView, room: Pla
             let (x_from, x_to) = (from.centre().0, preparing.centre().0 + lift);
             let y = from.y - lift;
             let style = Style::line(Ink::Faint, 1.0);
-            let path = vec![(x_from, from.y - 2.0), (x_from, y), (x_to, y), (x_to, from.y - 3.0)];
+            let path = vec![
+                (x_from, from.y - 2.0),
+                (x_from, y),
+                (x_to, y),
+                (x_to, from.y - 3.0),
+            ];
             scene.push(Layer::Wire, Geometry::Line(path), style);
-            let head = vec![(x_to - 3.0, from.y - 7.0), (x_to, from.y - 3.0), (x_to + 3.0, from.y - 7.0)];
+            let head = vec![
+                (x_to - 3.0, from.y - 7.0),
+                (x_to, from.y - 3.0),
+                (x_to + 3.0, from.y - 7.0),
+            ];
             scene.push(Layer::Wire, Geometry::Line(head), style);
         }
     }
@@ -99,7 +140,10 @@ fn draw_facts(scene: &mut Scene, view: &View<'_>, group: &GroupView, (x, y): (f6
     let generation = group.generation_id.to_string();
     let protocol = group.protocol_name.as_deref().unwrap_or("-");
     let leader = group.leader.as_ref().and_then(|leader| {
-        let member = group.members.iter().find(|member| member.member_id == *leader)?;
+        let member = group
+            .members
+            .iter()
+            .find(|member| member.member_id == *leader)?;
         Some(view.node_name(member.client))
     });
     let args = [
@@ -110,10 +154,23 @@ fn draw_facts(scene: &mut Scene, view: &View<'_>, group: &GroupView, (x, y): (f6
         ("leader", leader.as_deref().unwrap_or("-")),
     ];
     let font = Font::text(120);
-    let texts = [view.say("stage.group-facts", &args), view.say("stage.group-facts-short", &args)];
+    let texts = [
+        view.say("stage.group-facts", &args),
+        view.say("stage.group-facts-short", &args),
+    ];
     let room = view.size.0 - 2.0 * x;
-    let Some(text) = first_fitting(view.measure, &texts, font, room) else { return };
-    scene.text((x, y), text, Type { font, align: Align::Start }, Ink::Text);
+    let Some(text) = first_fitting(view.measure, &texts, font, room) else {
+        return;
+    };
+    scene.text(
+        (x, y),
+        text,
+        Type {
+            font,
+            align: Align::Start,
+        },
+        Ink::Text,
+    );
 }
 
 fn draw_members(scene: &mut Scene, view: &View<'_>, group: &GroupView, room: Place) {
@@ -124,7 +181,12 @@ fn draw_members(scene: &mut Scene, view: &View<'_>, group: &GroupView, room: Pla
         if room.bottom() + 4.0 < y {
             return;
         }
-        draw_member(scene, view, member, Place::new(room.x, y - pitch / 2.0, room.width, pitch));
+        draw_member(
+            scene,
+            view,
+            member,
+            Place::new(room.x, y - pitch / 2.0, room.width, pitch),
+        );
     }
 }
 
@@ -133,14 +195,29 @@ fn draw_member(scene: &mut Scene, view: &View<'_>, member: &GroupMemberView, roo
     let selection = Selection::Node(member.client);
     let is_lit = view.is_lit(&selection);
     let target = scene.target(selection);
-    let style = if is_lit { Style::fill(Ink::Glow) } else { Style::GHOST };
+    let style = if is_lit {
+        Style::fill(Ink::Glow)
+    } else {
+        Style::GHOST
+    };
     scene.push_for(target, Layer::Ground, room.rect(6.0), style);
     let line = vec![(room.x, room.y), (room.right(), room.y)];
-    scene.push(Layer::Ground, Geometry::Line(line), Style::line(Ink::Hair, 1.0));
-    let start = |font| Type { font, align: Align::Start };
+    scene.push(
+        Layer::Ground,
+        Geometry::Line(line),
+        Style::line(Ink::Hair, 1.0),
+    );
+    let start = |font| Type {
+        font,
+        align: Align::Start,
+    };
     let name = view.node_name(member.client);
     scene.text((room.x + 4.0, y), name, start(Font::bold(120)), Ink::Text);
-    let columns = if view.is_narrow() { [54.0, 150.0, 228.0] } else { [90.0, 300.0, 440.0] };
+    let columns = if view.is_narrow() {
+        [54.0, 150.0, 228.0]
+    } else {
+        [90.0, 300.0, 440.0]
+    };
     let [state_x, timer_x, owned_x] = columns.map(|offset| room.x + offset);
     let (texts, ink) = if member.join_parked {
         let short = view.say("stage.tray-short", &[]);
@@ -162,8 +239,16 @@ fn draw_member(scene: &mut Scene, view: &View<'_>, member: &GroupMemberView, roo
         let share = share_left(expires_at, view.now(), member.session_timeout);
         let centre = (timer_x, y - 4.0);
         let ink = if share < 0.25 { Ink::Warn } else { Ink::Accent };
-        scene.push(Layer::Mark, Geometry::Circle(centre, 5.5), Style::line(Ink::Line, 2.2));
-        scene.push(Layer::Mark, Geometry::Arc(centre, 5.5, share), Style::line(ink, 2.2));
+        scene.push(
+            Layer::Mark,
+            Geometry::Circle(centre, 5.5),
+            Style::line(Ink::Line, 2.2),
+        );
+        scene.push(
+            Layer::Mark,
+            Geometry::Arc(centre, 5.5, share),
+            Style::line(ink, 2.2),
+        );
         let text = words::span(left);
         scene.text((timer_x + 11.0, y), text, start(Font::mono(110)), Ink::Mute);
     }
@@ -178,8 +263,16 @@ fn draw_member(scene: &mut Scene, view: &View<'_>, member: &GroupMemberView, roo
         let hue = view.hue(*partition);
         let target = scene.target(Selection::Partition(*partition));
         let chip = Place::new(x, y - 11.5, width, 15.0);
-        scene.push_for(target, Layer::Body, chip.rect(3.5), Style::fill(Ink::Hue(hue)));
-        let set = Type { font, align: Align::Middle };
+        scene.push_for(
+            target,
+            Layer::Body,
+            chip.rect(3.5),
+            Style::fill(Ink::Hue(hue)),
+        );
+        let set = Type {
+            font,
+            align: Align::Middle,
+        };
         scene.text((chip.centre().0, y - 0.6), name, set, Ink::OnHue(hue));
         x += width + 4.0;
     }

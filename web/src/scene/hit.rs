@@ -13,7 +13,11 @@ use terrarium_core::wire::error_code::ErrorCode;
 pub(crate) fn pick(scene: &Scene, x: f64, y: f64) -> Option<&Selection> {
     // Lines are thin: first what is hit, then what is nearly hit.
     [1.0, 5.0].into_iter().find_map(|reach| {
-        let hit = scene.shapes.iter().rev().find(|shape| touches(shape, (x, y), reach))?;
+        let hit = scene
+            .shapes
+            .iter()
+            .rev()
+            .find(|shape| touches(shape, (x, y), reach))?;
         scene.targets.get(hit.target?)
     })
 }
@@ -30,13 +34,16 @@ fn touches(shape: &Shape, (x, y): (f64, f64), reach: f64) -> bool {
                 && top - slack <= y
                 && y <= top + height + slack
         }
-        Geometry::Line(points) => {
-            points.windows(2).any(|pair| matches!(pair, [a, b] if distance((x, y), *a, *b) <= reach))
-        }
-        Geometry::Curve([a, b, c, d]) => {
-            let points: Vec<(f64, f64)> =
-                (0..=16_u8).map(|step| bezier([*a, *b, *c, *d], f64::from(step) / 16.0)).collect();
-            points.windows(2).any(|pair| matches!(pair, [a, b] if distance((x, y), *a, *b) <= reach))
+        Geometry::Line(points) => points
+            .windows(2)
+            .any(|pair| matches!(pair, [a, b] if distance((x, y), *a, *b) <= reach)),
+        Geometry::Curve(curve) => {
+            let points: Vec<(f64, f64)> = (0..=16_u8)
+                .map(|step| bezier(*curve, f64::from(step) / 16.0))
+                .collect();
+            points
+                .windows(2)
+                .any(|pair| matches!(pair, [a, b] if distance((x, y), *a, *b) <= reach))
         }
         Geometry::Circle((cx, cy), radius) | Geometry::Arc((cx, cy), radius, _) => {
             (x - cx).hypot(y - cy) <= radius + reach - 1.0
@@ -49,8 +56,11 @@ fn touches(shape: &Shape, (x, y): (f64, f64), reach: f64) -> bool {
 fn distance((x, y): (f64, f64), (ax, ay): (f64, f64), (bx, by): (f64, f64)) -> f64 {
     let (dx, dy) = (bx - ax, by - ay);
     let length = dx * dx + dy * dy;
-    let share =
-        if length <= 0.0 { 0.0 } else { (((x - ax) * dx + (y - ay) * dy) / length).clamp(0.0, 1.0) };
+    let share = if length <= 0.0 {
+        0.0
+    } else {
+        (((x - ax) * dx + (y - ay) * dy) / length).clamp(0.0, 1.0)
+    };
     (x - ax - share * dx).hypot(y - ay - share * dy)
 }
 
@@ -72,9 +82,15 @@ pub(crate) fn hint(view: &View<'_>, selection: &Selection) -> Option<String> {
         Selection::Replica(broker, partition) => replica_hint(view, *broker, *partition),
         Selection::Partition(partition) => partition_hint(view, *partition),
         Selection::Group(group) => {
-            let known = view.stage.groups.iter().find(|known| known.group_id == *group)?;
-            let (generation, members) =
-                (known.generation_id.to_string(), known.members.len().to_string());
+            let known = view
+                .stage
+                .groups
+                .iter()
+                .find(|known| known.group_id == *group)?;
+            let (generation, members) = (
+                known.generation_id.to_string(),
+                known.members.len().to_string(),
+            );
             let args = [
                 ("group", group.as_str()),
                 ("state", known.state.name()),
@@ -84,35 +100,61 @@ pub(crate) fn hint(view: &View<'_>, selection: &Selection) -> Option<String> {
             Some(view.say("stage.hint-group", &args))
         }
         Selection::Packet { packet, entry } => {
-            let known = view.stage.packets.iter().find(|known| known.packet == *packet);
+            let known = view
+                .stage
+                .packets
+                .iter()
+                .find(|known| known.packet == *packet);
             match known {
                 Some(known) => Some(packet_hint(view, known)),
                 None => past_packet_hint(view, *entry),
             }
         }
-        Selection::Parked { at, from, correlation, entry } => {
+        Selection::Parked {
+            at,
+            from,
+            correlation,
+            entry,
+        } => {
             let known = view.stage.parked.iter().find(|known| {
                 known.at == *at && known.from == *from && known.correlation == *correlation
             });
             match known {
                 Some(known) => Some(parked_hint(view, known)),
-                None => view.trace.entry(*entry).map(|entry| entry_hint(view, entry)),
+                None => view
+                    .trace
+                    .entry(*entry)
+                    .map(|entry| entry_hint(view, entry)),
             }
         }
-        Selection::Entry(index) => view.trace.entry(*index).map(|entry| entry_hint(view, entry)),
+        Selection::Entry(index) => view
+            .trace
+            .entry(*index)
+            .map(|entry| entry_hint(view, entry)),
     }
 }
 
 fn node_hint(view: &View<'_>, node: NodeId) -> String {
     let name = view.node_name(node);
-    let consumer = view.stage.consumers.iter().find(|known| Some(known.client) == node.client());
+    let consumer = view
+        .stage
+        .consumers
+        .iter()
+        .find(|known| Some(known.client) == node.client());
     match consumer {
         Some(consumer) => {
             let owned = words::list(
-                consumer.partitions.iter().map(|p| view.partition_name(p.topic_partition)),
+                consumer
+                    .partitions
+                    .iter()
+                    .map(|p| view.partition_name(p.topic_partition)),
             );
             let processed = consumer.records_processed.to_string();
-            let args = [("name", name.as_str()), ("partitions", &owned), ("records", &processed)];
+            let args = [
+                ("name", name.as_str()),
+                ("partitions", &owned),
+                ("records", &processed),
+            ];
             if owned.is_empty() {
                 view.say("stage.hint-consumer-idle", &args)
             } else {
@@ -126,9 +168,14 @@ fn node_hint(view: &View<'_>, node: NodeId) -> String {
 fn replica_hint(view: &View<'_>, broker: BrokerId, partition: TopicPartition) -> Option<String> {
     let replica = view.replica(broker, partition)?;
     let name = view.partition_name(partition);
-    let (end, high_watermark) =
-        (replica.log_end_offset.to_string(), replica.high_watermark.to_string());
-    let (start, epoch) = (replica.log_start_offset.to_string(), replica.leader_epoch.to_string());
+    let (end, high_watermark) = (
+        replica.log_end_offset.to_string(),
+        replica.high_watermark.to_string(),
+    );
+    let (start, epoch) = (
+        replica.log_start_offset.to_string(),
+        replica.leader_epoch.to_string(),
+    );
     let node = view.node_name(NodeId::Broker(broker));
     let args = [
         ("partition", name.as_str()),
@@ -150,8 +197,14 @@ fn partition_hint(view: &View<'_>, partition: TopicPartition) -> Option<String> 
     let known = all.find(|known| known.topic_partition == partition)?;
     let name = view.partition_name(partition);
     let isr = words::list(&known.isr);
-    let leader = known.leader.map_or_else(|| String::from("-1"), |leader| leader.to_string());
-    let args = [("partition", name.as_str()), ("leader", &leader), ("isr", &isr)];
+    let leader = known
+        .leader
+        .map_or_else(|| String::from("-1"), |leader| leader.to_string());
+    let args = [
+        ("partition", name.as_str()),
+        ("leader", &leader),
+        ("isr", &isr),
+    ];
     Some(view.say("stage.hint-partition", &args))
 }
 
@@ -187,7 +240,12 @@ fn past_packet_hint(view: &View<'_>, entry: u64) -> Option<String> {
     };
     let (from, to) = (view.node_name(entry.node), view.node_name(to));
     let at = entry.at.to_string();
-    let args = [("message", name.as_str()), ("from", &from), ("to", &to), ("at", &at)];
+    let args = [
+        ("message", name.as_str()),
+        ("from", &from),
+        ("to", &to),
+        ("at", &at),
+    ];
     Some(view.say("stage.hint-message", &args))
 }
 
@@ -195,8 +253,18 @@ fn parked_hint(view: &View<'_>, parked: &ParkedView) -> String {
     let from = view.node_name(parked.from);
     let at = view.node_name(NodeId::Broker(parked.at));
     let time = words::span(view.now().since(parked.since));
-    let others = words::list(parked.waiting_for.iter().map(|b| view.node_name(NodeId::Broker(*b))));
-    let args = [("from", from.as_str()), ("at", &at), ("time", &time), ("others", &others)];
+    let others = words::list(
+        parked
+            .waiting_for
+            .iter()
+            .map(|b| view.node_name(NodeId::Broker(*b))),
+    );
+    let args = [
+        ("from", from.as_str()),
+        ("at", &at),
+        ("time", &time),
+        ("others", &others),
+    ];
     match parked.waiting {
         Waiting::Join => view.say("stage.hint-parked-join", &args),
         Waiting::Sync => view.say("stage.hint-parked-sync", &args),
@@ -211,7 +279,12 @@ fn entry_hint(view: &View<'_>, entry: &TraceEntry) -> String {
     let node = view.node_name(entry.node);
     let at = entry.at.to_string();
     match &entry.event {
-        TraceEvent::GroupStateChanged { group_id, state, reason, .. } => {
+        TraceEvent::GroupStateChanged {
+            group_id,
+            state,
+            reason,
+            ..
+        } => {
             let args = [
                 ("group", group_id.as_str()),
                 ("state", state.name()),
@@ -225,7 +298,12 @@ fn entry_hint(view: &View<'_>, entry: &TraceEntry) -> String {
             let args = [("node", node.as_str()), ("partitions", &names), ("at", &at)];
             view.say("stage.hint-owned", &args)
         }
-        TraceEvent::ProcessingStarted { topic_partition, offset, until, .. } => {
+        TraceEvent::ProcessingStarted {
+            topic_partition,
+            offset,
+            until,
+            ..
+        } => {
             let name = view.partition_name(*topic_partition);
             let (offset, time) = (offset.to_string(), words::span(until.since(entry.at)));
             let args = [
@@ -236,18 +314,30 @@ fn entry_hint(view: &View<'_>, entry: &TraceEntry) -> String {
             ];
             view.say("stage.hint-work", &args)
         }
-        TraceEvent::BecameLeader { topic_partition, leader_epoch, .. } => {
+        TraceEvent::BecameLeader {
+            topic_partition,
+            leader_epoch,
+            ..
+        } => {
             let name = view.partition_name(*topic_partition);
             let epoch = leader_epoch.to_string();
-            let args =
-                [("node", node.as_str()), ("partition", &name), ("epoch", &epoch), ("at", &at)];
+            let args = [
+                ("node", node.as_str()),
+                ("partition", &name),
+                ("epoch", &epoch),
+                ("at", &at),
+            ];
             view.say("stage.hint-became-leader", &args)
         }
         TraceEvent::MemberStateChanged { .. } => {
             view.say("stage.hint-waits", &[("node", &node), ("at", &at)])
         }
         other => {
-            let args = [("event", other.name()), ("node", node.as_str()), ("at", &at)];
+            let args = [
+                ("event", other.name()),
+                ("node", node.as_str()),
+                ("at", &at),
+            ];
             view.say("stage.hint-event", &args)
         }
     }

@@ -10,6 +10,11 @@ use terrarium_core::kernel::time::SimTime;
 /// edge.
 pub(crate) fn build(view: &View<'_>, until: SimTime, hides_future: bool) -> (Scene, TimeScale) {
     let to_us = super::scale::real(until.0).max(1_000_000.0);
-    let window = Window { from_us: 0.0, to_us, lanes: LaneFilter::Group, hides_future };
+    let window = Window {
+        from_us: 0.0,
+        to_us,
+        lanes: LaneFilter::Group,
+        hides_future,
+    };
     space_time::build(view, &window)
 }

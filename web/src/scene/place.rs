@@ -18,7 +18,12 @@ pub(crate) struct Place {
 impl Place {
     /// A box by its left top corner and its size.
     pub(crate) const fn new(x: f64, y: f64, width: f64, height: f64) -> Self {
-        Self { x, y, width, height }
+        Self {
+            x,
+            y,
+            width,
+            height,
+        }
     }
 
     /// Right edge.
@@ -40,7 +45,12 @@ impl Place {
     #[must_use]
     pub(crate) fn grown(&self, edge: f64) -> Self {
         let twice = 2.0 * edge;
-        Self::new(self.x - edge, self.y - edge, self.width + twice, self.height + twice)
+        Self::new(
+            self.x - edge,
+            self.y - edge,
+            self.width + twice,
+            self.height + twice,
+        )
     }
 
     /// Its outline with round corners.
@@ -57,8 +67,16 @@ impl Place {
     pub(crate) fn edge_towards(&self, other: (f64, f64)) -> (f64, f64) {
         let (x, y) = self.centre();
         let (dx, dy) = (other.0 - x, other.1 - y);
-        let across = if dx == 0.0 { f64::INFINITY } else { self.width / 2.0 / dx.abs() };
-        let along = if dy == 0.0 { f64::INFINITY } else { self.height / 2.0 / dy.abs() };
+        let across = if dx == 0.0 {
+            f64::INFINITY
+        } else {
+            self.width / 2.0 / dx.abs()
+        };
+        let along = if dy == 0.0 {
+            f64::INFINITY
+        } else {
+            self.height / 2.0 / dy.abs()
+        };
         let share = across.min(along).min(1.0);
         (x + dx * share, y + dy * share)
     }

@@ -49,10 +49,14 @@ pub(crate) struct Line {
 /// Prepares a plot of the time from `from` to `to`.
 pub(crate) fn build(view: &View<'_>, plot: Plot, from: SimTime, to: SimTime) -> Chart {
     let (title, unit) = match plot {
-        Plot::ConsumerLag => (view.say("stage.consumer-lag", &[]), view.say("stage.records", &[])),
-        Plot::ReplicaLagRecords => {
-            (view.say("stage.replica-lag", &[]), view.say("stage.records", &[]))
-        }
+        Plot::ConsumerLag => (
+            view.say("stage.consumer-lag", &[]),
+            view.say("stage.records", &[]),
+        ),
+        Plot::ReplicaLagRecords => (
+            view.say("stage.replica-lag", &[]),
+            view.say("stage.records", &[]),
+        ),
         Plot::ReplicaLagMs => (view.say("stage.replica-lag", &[]), String::from("ms")),
     };
     let to = to.min(view.now());
@@ -64,7 +68,15 @@ pub(crate) fn build(view: &View<'_>, plot: Plot, from: SimTime, to: SimTime) -> 
             let (name, ink, is_dim) = name_of(view, plot, key)?;
             let (points, highest) = seen(points, from, to);
             let is_empty = points.is_empty();
-            (!is_empty).then_some((highest, Line { name, ink, points, is_dim }))
+            (!is_empty).then_some((
+                highest,
+                Line {
+                    name,
+                    ink,
+                    points,
+                    is_dim,
+                },
+            ))
         })
         .collect();
     lines.sort_by_key(|(highest, _)| Reverse(*highest));
@@ -76,11 +88,21 @@ pub(crate) fn build(view: &View<'_>, plot: Plot, from: SimTime, to: SimTime) -> 
     let lines = lines
         .into_iter()
         .map(|(highest, line)| {
-            let name = if highest == 0 { String::new() } else { line.name.clone() };
+            let name = if highest == 0 {
+                String::new()
+            } else {
+                line.name.clone()
+            };
             Line { name, ..line }
         })
         .collect();
-    Chart { title, unit, top, step, lines }
+    Chart {
+        title,
+        unit,
+        top,
+        step,
+        lines,
+    }
 }
 
 /// A line's name and colour, if the plot shows it.
@@ -91,18 +113,23 @@ fn name_of(view: &View<'_>, plot: Plot, key: &SeriesKey) -> Option<(String, Ink,
         | (Plot::ReplicaLagMs, SeriesKey::ReplicaLagMs(partition, _)) => *partition,
         _ => return None,
     };
-    let is_shown = view.partitions().any(|known| known.topic_partition == partition);
+    let is_shown = view
+        .partitions()
+        .any(|known| known.topic_partition == partition);
     if !is_shown {
         return None;
     }
     let name = view.partition_name(partition);
     let name = match key {
-        SeriesKey::ReplicaLagRecords(_, broker) | SeriesKey::ReplicaLagMs(_, broker) => {
-            view.say("stage.line-replica", &[("partition", &name), ("broker", &broker.to_string())])
-        }
+        SeriesKey::ReplicaLagRecords(_, broker) | SeriesKey::ReplicaLagMs(_, broker) => view.say(
+            "stage.line-replica",
+            &[("partition", &name), ("broker", &broker.to_string())],
+        ),
         SeriesKey::ConsumerLag(..) | SeriesKey::Stopped => name,
     };
-    let chosen = view.selection.and_then(crate::driver::selection::Selection::partition);
+    let chosen = view
+        .selection
+        .and_then(crate::driver::selection::Selection::partition);
     let is_dim = chosen.is_some_and(|chosen| chosen != partition);
     Some((name, Ink::Hue(view.hue(partition)), is_dim))
 }

@@ -3,7 +3,10 @@
 use terrarium_core::kernel::time::{SimTime, Span};
 
 /// A whole number as a coordinate. Exact up to 2^53, far beyond what a picture shows.
-#[expect(clippy::cast_precision_loss, reason = "microseconds of 30 days fit 53 bits")]
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "microseconds of 30 days fit 53 bits"
+)]
 pub(crate) fn real(number: u64) -> f64 {
     number as f64
 }

@@ -28,9 +28,17 @@ pub(crate) fn build(view: &View<'_>, extent: &Extent<'_>) -> (Scene, TimeScale) 
     let (width, height) = view.size;
     let mut scene = Scene::new(width, height);
     let latest = extent.branches.iter().map(|(_, horizon)| *horizon).max();
-    let end = extent.end.max(extent.horizon).max(latest.unwrap_or_default());
+    let end = extent
+        .end
+        .max(extent.horizon)
+        .max(latest.unwrap_or_default());
     let to_us = real(end.0).max(1_000.0);
-    let scale = TimeScale { from_us: 0.0, to_us, x_from: 8.0, x_to: (width - 8.0).max(9.0) };
+    let scale = TimeScale {
+        from_us: 0.0,
+        to_us,
+        x_from: 8.0,
+        x_to: (width - 8.0).max(9.0),
+    };
     let y = (height * 0.55).round();
     draw_track(&mut scene, view, extent, (&scale, y));
     draw_branches(&mut scene, extent, &scale, y);
@@ -46,12 +54,20 @@ fn draw_track(
 ) {
     let bar = |from: f64, to: f64| Place::new(from, y - 2.0, (to - from).max(0.0), 4.0).rect(2.0);
     let now = scale.x_held(view.now());
-    scene.push(Layer::Card, bar(scale.x_from, scale.x_to), Style::fill(Ink::Line));
+    scene.push(
+        Layer::Card,
+        bar(scale.x_from, scale.x_to),
+        Style::fill(Ink::Line),
+    );
     if view.now() < extent.horizon && !extent.hides_future {
         let known = bar(scale.x_from, scale.x_held(extent.horizon));
         scene.push(Layer::Card, known, Style::fill(Ink::Faint).alpha(0.55));
     }
-    scene.push(Layer::Body, bar(scale.x_from, now), Style::fill(Ink::Accent));
+    scene.push(
+        Layer::Body,
+        bar(scale.x_from, now),
+        Style::fill(Ink::Accent),
+    );
     let knob = Style::fill(Ink::Panel).edged(Ink::Accent, 2.5);
     scene.push(Layer::Top, Geometry::Circle((now, y), 7.0), knob);
 }
@@ -67,7 +83,11 @@ fn draw_branches(scene: &mut Scene, extent: &Extent<'_>, scale: &TimeScale, y: f
             (from + reach * 0.5, low),
             (from + reach, low),
         ];
-        scene.push(Layer::Body, Geometry::Curve(bend), Style::line(Ink::Faint, 1.5));
+        scene.push(
+            Layer::Body,
+            Geometry::Curve(bend),
+            Style::line(Ink::Faint, 1.5),
+        );
         if from + reach < to {
             let rest = Geometry::Line(vec![(from + reach, low), (to, low)]);
             scene.push(Layer::Body, rest, Style::line(Ink::Faint, 1.5));
@@ -81,13 +101,24 @@ fn draw_marks(
     extent: &Extent<'_>,
     (scale, y): (&TimeScale, f64),
 ) {
-    let limit = if extent.hides_future { view.now() } else { SimTime::MAX };
+    let limit = if extent.hides_future {
+        view.now()
+    } else {
+        SimTime::MAX
+    };
     let mut last: [f64; 5] = [f64::NEG_INFINITY; 5];
     let mut names: Vec<(f64, &Mark)> = Vec::new();
-    for mark in view.history.marks().iter().filter(|mark| mark.moment.at <= limit) {
+    for mark in view
+        .history
+        .marks()
+        .iter()
+        .filter(|mark| mark.moment.at <= limit)
+    {
         let x = scale.x(mark.moment.at);
         let line = mark.kind as usize;
-        let Some(before) = last.get_mut(line) else { continue };
+        let Some(before) = last.get_mut(line) else {
+            continue;
+        };
         // Marks of one kind on one spot are one mark.
         if x - *before < 3.0 {
             continue;
@@ -104,13 +135,16 @@ fn draw_marks(
         let next = names.get(place + 1).map_or(scale.x_to, |(next, _)| *next);
         let right_room = (next - x - 8.0).min(150.0);
         let texts = [mark.name.to_string()];
-        let least = 36.0_f64.min(view.measure.width(&mark.name, font));
-        if least <= right_room
+        let needed = 36.0_f64.min(view.measure.width(&mark.name, font));
+        if needed <= right_room
             && let Some(text) = first_fitting(view.measure, &texts, font, right_room)
         {
             let width = view.measure.width(&text, font);
             if taken.take([x + 4.0, y - 20.0, width, 11.0]) {
-                let set = Type { font, align: Align::Start };
+                let set = Type {
+                    font,
+                    align: Align::Start,
+                };
                 scene.text((x + 4.0, y - 10.0), text, set, Ink::Mute);
             }
         }

@@ -125,17 +125,29 @@ pub(crate) struct Stroke {
 impl Font {
     /// Text of this size.
     pub(crate) const fn text(tenths: u16) -> Self {
-        Self { tenths, is_bold: false, is_mono: false }
+        Self {
+            tenths,
+            is_bold: false,
+            is_mono: false,
+        }
     }
 
     /// Heavier text of this size.
     pub(crate) const fn bold(tenths: u16) -> Self {
-        Self { tenths, is_bold: true, is_mono: false }
+        Self {
+            tenths,
+            is_bold: true,
+            is_mono: false,
+        }
     }
 
     /// Figures of this size.
     pub(crate) const fn mono(tenths: u16) -> Self {
-        Self { tenths, is_bold: false, is_mono: true }
+        Self {
+            tenths,
+            is_bold: false,
+            is_mono: true,
+        }
     }
 
     /// Size in pixels.
@@ -146,27 +158,55 @@ impl Font {
 
 impl Style {
     /// Not to be seen; only a pointer feels it.
-    pub(crate) const GHOST: Self = Self { fill: None, stroke: None, alpha: 0.0 };
+    pub(crate) const GHOST: Self = Self {
+        fill: None,
+        stroke: None,
+        alpha: 0.0,
+    };
 
     /// Filled.
     pub(crate) const fn fill(ink: Ink) -> Self {
-        Self { fill: Some(ink), stroke: None, alpha: 1.0 }
+        Self {
+            fill: Some(ink),
+            stroke: None,
+            alpha: 1.0,
+        }
     }
 
     /// A line.
     pub(crate) const fn line(ink: Ink, width: f64) -> Self {
-        Self { fill: None, stroke: Some(Stroke { ink, width, dash: None }), alpha: 1.0 }
+        Self {
+            fill: None,
+            stroke: Some(Stroke {
+                ink,
+                width,
+                dash: None,
+            }),
+            alpha: 1.0,
+        }
     }
 
     /// A dashed line.
     pub(crate) const fn dashed(ink: Ink, width: f64, dash: (f64, f64)) -> Self {
-        Self { fill: None, stroke: Some(Stroke { ink, width, dash: Some(dash) }), alpha: 1.0 }
+        Self {
+            fill: None,
+            stroke: Some(Stroke {
+                ink,
+                width,
+                dash: Some(dash),
+            }),
+            alpha: 1.0,
+        }
     }
 
     /// The same with a line around it.
     #[must_use]
     pub(crate) const fn edged(mut self, ink: Ink, width: f64) -> Self {
-        self.stroke = Some(Stroke { ink, width, dash: None });
+        self.stroke = Some(Stroke {
+            ink,
+            width,
+            dash: None,
+        });
         self
     }
 
@@ -182,7 +222,9 @@ impl Shape {
     /// The box (left, top, width, height) that a text's small letters fill; unset for other
     /// shapes.
     pub(crate) fn text_box(&self, measure: &dyn Measure) -> Option<[f64; 4]> {
-        let Geometry::Text((x, y), text, set) = &self.geometry else { return None };
+        let Geometry::Text((x, y), text, set) = &self.geometry else {
+            return None;
+        };
         let width = measure.width(text, set.font);
         let left = match set.align {
             Align::Start => *x,
@@ -197,12 +239,22 @@ impl Shape {
 impl Scene {
     /// Nothing yet.
     pub(crate) fn new(width: f64, height: f64) -> Self {
-        Self { width, height, shapes: Vec::new(), targets: Vec::new() }
+        Self {
+            width,
+            height,
+            shapes: Vec::new(),
+            targets: Vec::new(),
+        }
     }
 
     /// Adds a shape.
     pub(crate) fn push(&mut self, layer: Layer, geometry: Geometry, style: Style) {
-        self.shapes.push(Shape { layer, geometry, style, target: None });
+        self.shapes.push(Shape {
+            layer,
+            geometry,
+            style,
+            target: None,
+        });
     }
 
     /// Adds a shape that stands for `target`.
@@ -213,7 +265,12 @@ impl Scene {
         geometry: Geometry,
         style: Style,
     ) {
-        self.shapes.push(Shape { layer, geometry, style, target: Some(target) });
+        self.shapes.push(Shape {
+            layer,
+            geometry,
+            style,
+            target: Some(target),
+        });
     }
 
     /// A new thing to point at; shapes name it by the number given back.
@@ -254,7 +311,11 @@ impl Scene {
 fn print_geometry(out: &mut String, geometry: &Geometry) {
     match geometry {
         Geometry::Rect([x, y, width, height], radius) => {
-            write!(out, "rect {x:.1} {y:.1} {width:.1}x{height:.1} r{radius:.0}").ok();
+            write!(
+                out,
+                "rect {x:.1} {y:.1} {width:.1}x{height:.1} r{radius:.0}"
+            )
+            .ok();
         }
         Geometry::Line(points) => {
             out.push_str("line");

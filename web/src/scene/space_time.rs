@@ -73,12 +73,20 @@ pub(crate) fn scale(view: &View<'_>, window: &Window) -> TimeScale {
 
 fn draw_grid(scene: &mut Scene, view: &View<'_>, scale: &TimeScale, lanes: &Lanes) {
     let (ticks, step) = scale.ticks(if view.is_narrow() { 56.0 } else { 84.0 });
-    let set = Type { font: Font::mono(105), align: Align::Middle };
+    let set = Type {
+        font: Font::mono(105),
+        align: Align::Middle,
+    };
     for tick in ticks {
         let x = scale.x(tick);
         let line = Geometry::Line(vec![(x, lanes.top), (x, lanes.bottom)]);
         scene.push(Layer::Ground, line, Style::line(Ink::Hair, 1.0));
-        scene.text((x, lanes.bottom + 16.0), words::instant(tick, step), set, Ink::Faint);
+        scene.text(
+            (x, lanes.bottom + 16.0),
+            words::instant(tick, step),
+            set,
+            Ink::Faint,
+        );
     }
 }
 
@@ -89,27 +97,48 @@ fn draw_playhead(scene: &mut Scene, view: &View<'_>, scale: &TimeScale, lanes: &
     }
     let line = Geometry::Line(vec![(x, lanes.top - 3.0), (x, lanes.bottom)]);
     scene.push(Layer::Top, line, Style::line(Ink::Text, 1.2));
-    scene.push(Layer::Top, Geometry::Circle((x, lanes.top - 3.0), 3.5), Style::fill(Ink::Text));
+    scene.push(
+        Layer::Top,
+        Geometry::Circle((x, lanes.top - 3.0), 3.5),
+        Style::fill(Ink::Text),
+    );
 }
 
 fn draw_question(scene: &mut Scene, view: &View<'_>, scale: &TimeScale, lanes: &Lanes) {
     let from = scale.x_held(view.now());
-    let Some(first) = lanes.all.iter().find(|lane| lane.role == Role::Consumer) else { return };
-    let middle = (from + scale.x_to) / 2.0;
+    let Some(first) = lanes.all.iter().find(|lane| lane.role == Role::Consumer) else {
+        return;
+    };
+    let middle = f64::midpoint(from, scale.x_to);
     if scale.x_to - from < 60.0 {
         return;
     }
-    let set = Type { font: Font::text(300), align: Align::Middle };
+    let set = Type {
+        font: Font::text(300),
+        align: Align::Middle,
+    };
     scene.text((middle, first.y + 10.0), "?", set, Ink::Faint);
     // Who is to come, and when.
-    let set = Type { font: Font::text(120), align: Align::Start };
+    let set = Type {
+        font: Font::text(120),
+        align: Align::Start,
+    };
     for lane in &lanes.all {
-        let consumer = view.stage.consumers.iter().find(|c| Some(c.client) == lane.node.client());
+        let consumer = view
+            .stage
+            .consumers
+            .iter()
+            .find(|c| Some(c.client) == lane.node.client());
         let start = consumer.and_then(|consumer| view.next_start(consumer.client));
         if let Some(at) = start {
             let at_text = words::instant(at, Span(1_000_000));
             let text = view.say("stage.starts-at", &[("at", &at_text)]);
-            scene.text((scale.x(at).max(from + 10.0), lane.y + 4.0), text, set, Ink::Mute);
+            scene.text(
+                (scale.x(at).max(from + 10.0), lane.y + 4.0),
+                text,
+                set,
+                Ink::Mute,
+            );
         }
     }
 }

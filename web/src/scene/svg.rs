@@ -38,7 +38,12 @@ fn draw(out: &mut String, shape: &Shape, theme: ThemeName) {
     };
     if let Some(stroke) = style.stroke {
         let css = theme.css(stroke.ink);
-        write!(look, " stroke='{css}' stroke-width='{}' stroke-linejoin='round'", stroke.width).unwrap();
+        write!(
+            look,
+            " stroke='{css}' stroke-width='{}' stroke-linejoin='round'",
+            stroke.width
+        )
+        .unwrap();
         if let Some((dash, gap)) = stroke.dash {
             write!(look, " stroke-dasharray='{dash} {gap}'").unwrap();
             if dash <= 1.0 {
@@ -51,11 +56,15 @@ fn draw(out: &mut String, shape: &Shape, theme: ThemeName) {
     write!(look, " opacity='{}'", style.alpha).unwrap();
     match &shape.geometry {
         Geometry::Rect([x, y, width, height], radius) => {
-            write!(out, "<rect x='{x}' y='{y}' width='{width}' height='{height}' rx='{radius}' {look}/>")
-                .unwrap();
+            write!(
+                out,
+                "<rect x='{x}' y='{y}' width='{width}' height='{height}' rx='{radius}' {look}/>"
+            )
+            .unwrap();
         }
         Geometry::Line(points) => {
-            let path: String = points.iter().map(|(x, y)| format!("{x},{y} ")).collect();
+            let places: Vec<String> = points.iter().map(|(x, y)| format!("{x},{y}")).collect();
+            let path = places.join(" ");
             write!(out, "<polyline points='{path}' {look}/>").unwrap();
         }
         Geometry::Curve([a, b, c, d]) => {
@@ -69,10 +78,10 @@ fn draw(out: &mut String, shape: &Shape, theme: ThemeName) {
         Geometry::Circle((x, y), radius) => {
             write!(out, "<circle cx='{x}' cy='{y}' r='{radius}' {look}/>").unwrap();
         }
-        Geometry::Arc((x, y), radius, share) => {
-            let angle = share * std::f64::consts::TAU;
+        Geometry::Arc((x, y), radius, part) => {
+            let angle = part * std::f64::consts::TAU;
             let end = (x + radius * angle.sin(), y - radius * angle.cos());
-            let large = u8::from(0.5 < *share);
+            let large = u8::from(0.5 < *part);
             write!(
                 out,
                 "<path d='M{x} {}A{radius} {radius} 0 {large} 1 {} {}' {look}/>",
@@ -88,7 +97,11 @@ fn draw(out: &mut String, shape: &Shape, theme: ThemeName) {
                 Align::Middle => "middle",
                 Align::End => "end",
             };
-            let family = if set.font.is_mono { "DejaVu Sans Mono" } else { "system-ui" };
+            let family = if set.font.is_mono {
+                "DejaVu Sans Mono"
+            } else {
+                "system-ui"
+            };
             let weight = if set.font.is_bold { 600 } else { 400 };
             let text = text.replace('&', "&amp;").replace('<', "&lt;");
             write!(

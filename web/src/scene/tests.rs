@@ -18,18 +18,28 @@ fn expect(name: &str, scene: &Scene) {
             std::fs::write(file, svg::render(scene, theme)).unwrap();
         }
     }
-    let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("src/scene/expect/{name}.txt"));
+    let file =
+        PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("src/scene/expect/{name}.txt"));
     let printed = scene.print();
     if std::env::var("UPDATE_EXPECT").is_ok() {
         std::fs::create_dir_all(file.parent().unwrap()).unwrap();
         std::fs::write(&file, &printed).unwrap();
     }
     let known = std::fs::read_to_string(&file).unwrap_or_default();
-    assert!(known == printed, "{name} differs; UPDATE_EXPECT=1 rewrites {}", file.display());
+    assert!(
+        known == printed,
+        "{name} differs; UPDATE_EXPECT=1 rewrites {}",
+        file.display()
+    );
 }
 
 fn whole(lanes: LaneFilter) -> Window {
-    Window { from_us: 0.0, to_us: 64_000_000.0, lanes, hides_future: false }
+    Window {
+        from_us: 0.0,
+        to_us: 64_000_000.0,
+        lanes,
+        hides_future: false,
+    }
 }
 
 fn extent() -> scrubber::Extent<'static> {
@@ -46,25 +56,51 @@ fn pictures_are_as_they_were_looked_at() {
     let seat = Seat::new();
     expect("cluster-824", &cluster::build(&seat.view(824.0, 360.0)));
     expect("cluster-390", &cluster::build(&seat.view(390.0, 340.0)));
-    expect("space-time-824", &space_time::build(&seat.view(824.0, 330.0), &whole(LaneFilter::Group)).0);
-    expect("space-time-390", &space_time::build(&seat.view(390.0, 330.0), &whole(LaneFilter::Group)).0);
-    expect("replication-824", &space_time::build(&seat.view(824.0, 330.0), &whole(LaneFilter::Replication)).0);
-    expect("all-824", &space_time::build(&seat.view(824.0, 420.0), &whole(LaneFilter::All)).0);
+    expect(
+        "space-time-824",
+        &space_time::build(&seat.view(824.0, 330.0), &whole(LaneFilter::Group)).0,
+    );
+    expect(
+        "space-time-390",
+        &space_time::build(&seat.view(390.0, 330.0), &whole(LaneFilter::Group)).0,
+    );
+    expect(
+        "replication-824",
+        &space_time::build(&seat.view(824.0, 330.0), &whole(LaneFilter::Replication)).0,
+    );
+    expect(
+        "all-824",
+        &space_time::build(&seat.view(824.0, 420.0), &whole(LaneFilter::All)).0,
+    );
     expect("group-824", &group::build(&seat.view(824.0, 330.0)));
     expect("group-390", &group::build(&seat.view(390.0, 330.0)));
-    expect("home-720", &home::build(&seat.view(720.0, 330.0), at(64_000), true).0);
-    expect("scrubber-800", &scrubber::build(&seat.view(800.0, 40.0), &extent()).0);
+    expect(
+        "home-720",
+        &home::build(&seat.view(720.0, 330.0), at(64_000), true).0,
+    );
+    expect(
+        "scrubber-800",
+        &scrubber::build(&seat.view(800.0, 40.0), &extent()).0,
+    );
 }
 
 #[test]
 fn nothing_leaves_the_picture_and_no_two_texts_overlap() {
     let seat = Seat::new();
-    for (width, height) in [(824.0, 360.0), (620.0, 300.0), (390.0, 340.0), (1_600.0, 500.0)] {
+    for (width, height) in [
+        (824.0, 360.0),
+        (620.0, 300.0),
+        (390.0, 340.0),
+        (1_600.0, 500.0),
+    ] {
         let view = seat.view(width, height);
         for (name, scene) in [
             ("cluster", cluster::build(&view)),
             ("group", group::build(&view)),
-            ("space-time", space_time::build(&view, &whole(LaneFilter::Group)).0),
+            (
+                "space-time",
+                space_time::build(&view, &whole(LaneFilter::Group)).0,
+            ),
             ("all", space_time::build(&view, &whole(LaneFilter::All)).0),
         ] {
             check_texts(&format!("{name} {width}x{height}"), &scene, &view);
@@ -73,8 +109,7 @@ fn nothing_leaves_the_picture_and_no_two_texts_overlap() {
 }
 
 fn check_texts(name: &str, scene: &Scene, view: &View<'_>) {
-    let texts: Vec<([f64; 4], String)> =
-        scene
+    let texts: Vec<([f64; 4], String)> = scene
         .shapes
         .iter()
         .filter_map(|shape| match &shape.geometry {
@@ -84,14 +119,23 @@ fn check_texts(name: &str, scene: &Scene, view: &View<'_>) {
         .collect();
     assert!(!texts.is_empty(), "{name} says nothing");
     for (place, ([x, y, width, height], text)) in texts.iter().enumerate() {
-        assert!(-1.0 <= *x && x + width <= scene.width + 1.0, "{name}: {text:?} leaves at {x:.0}");
-        assert!(0.0 <= *y && y + height <= scene.height + 1.0, "{name}: {text:?} leaves at {y:.0}");
+        assert!(
+            -1.0 <= *x && x + width <= scene.width + 1.0,
+            "{name}: {text:?} leaves at {x:.0}"
+        );
+        assert!(
+            0.0 <= *y && y + height <= scene.height + 1.0,
+            "{name}: {text:?} leaves at {y:.0}"
+        );
         for ([ox, oy, other_width, other_height], other) in texts.iter().skip(place + 1) {
             let is_apart = x + width <= *ox + 0.5
                 || ox + other_width <= *x + 0.5
                 || y + height <= *oy + 0.5
                 || oy + other_height <= *y + 0.5;
-            assert!(is_apart, "{name}: {text:?} at {x:.0},{y:.0} covers {other:?} at {ox:.0},{oy:.0}");
+            assert!(
+                is_apart,
+                "{name}: {text:?} at {x:.0},{y:.0} covers {other:?} at {ox:.0},{oy:.0}"
+            );
         }
     }
 }
@@ -121,14 +165,28 @@ fn a_pointer_finds_what_it_points_at() {
         Selection::Group(GroupId::new("billing")),
     ];
     for selection in wanted {
-        assert!(found.contains(&selection), "{selection:?} cannot be pointed at");
+        assert!(
+            found.contains(&selection),
+            "{selection:?} cannot be pointed at"
+        );
     }
     let kinds = |is: fn(&Selection) -> bool| found.iter().filter(|selection| is(selection)).count();
-    assert_eq!(kinds(|s| matches!(s, Selection::Parked { .. })), 3, "three requests wait");
-    assert_eq!(kinds(|s| matches!(s, Selection::Packet { .. })), 2, "two messages travel");
+    assert_eq!(
+        kinds(|s| matches!(s, Selection::Parked { .. })),
+        3,
+        "three requests wait"
+    );
+    assert_eq!(
+        kinds(|s| matches!(s, Selection::Packet { .. })),
+        2,
+        "two messages travel"
+    );
     assert_eq!(hit::pick(&scene, 5.0, 355.0), None, "the corner is empty");
     for selection in &found {
-        assert!(hit::hint(&view, selection).is_some_and(|hint| !hint.is_empty()), "{selection:?}");
+        assert!(
+            hit::hint(&view, selection).is_some_and(|hint| !hint.is_empty()),
+            "{selection:?}"
+        );
     }
 }
 
@@ -137,19 +195,35 @@ fn the_barrier_names_its_seats_and_who_is_missing() {
     let seat = Seat::new();
     let (scene, scale) = space_time::build(&seat.view(824.0, 330.0), &whole(LaneFilter::Group));
     let printed = scene.print();
-    for text in ["3 of 4 joined, c3 missing", "p0 stopped 31.8 s", "p1 stopped 33.3 s", "JoinGroup"] {
+    for text in [
+        "3 of 4 joined, c3 missing",
+        "p0 stopped 31.8 s",
+        "p1 stopped 33.3 s",
+        "JoinGroup",
+    ] {
         assert!(printed.contains(text), "{text:?} is not said:\n{printed}");
     }
-    assert!(printed.contains("48.2 s of work"), "the long record is named:\n{printed}");
+    assert!(
+        printed.contains("48.2 s of work"),
+        "the long record is named:\n{printed}"
+    );
     let gate = scale.x(at(60_000));
-    assert!(printed.contains(&format!("line {gate:.1},")), "the gate stands where c3 will be done");
+    assert!(
+        printed.contains(&format!("line {gate:.1},")),
+        "the gate stands where c3 will be done"
+    );
 }
 
 #[test]
 fn what_lies_beyond_the_playhead_is_not_drawn() {
     let mut seat = Seat::new();
     // The same history, seen from an earlier instant: only entries before the first join.
-    let clip = seat.film.trace.since(0).position(|entry| at(12_000) <= entry.at).unwrap();
+    let clip = seat
+        .film
+        .trace
+        .since(0)
+        .position(|entry| at(12_000) <= entry.at)
+        .unwrap();
     let mut early = terrarium_core::trace::buffer::TraceBuffer::default();
     for entry in seat.film.trace.since(0).take(clip) {
         early.push(entry.clone());
@@ -157,15 +231,25 @@ fn what_lies_beyond_the_playhead_is_not_drawn() {
     seat.film.trace = early;
     seat.stage.now = at(11_900);
     let view = seat.view(824.0, 330.0);
-    let printed = space_time::build(&view, &whole(LaneFilter::Group)).0.print();
-    assert!(!printed.contains("stopped"), "nothing has stopped yet:\n{printed}");
+    let printed = space_time::build(&view, &whole(LaneFilter::Group))
+        .0
+        .print();
+    assert!(
+        !printed.contains("stopped"),
+        "nothing has stopped yet:\n{printed}"
+    );
     assert!(!printed.contains("joined"), "no barrier yet:\n{printed}");
     let mut fresh = crate::driver::history::History::new(&seat.film.scenario);
     fresh.extend(&seat.film.trace);
-    let known = View { history: &fresh, ..view };
+    let known = View {
+        history: &fresh,
+        ..view
+    };
     assert_eq!(
         printed,
-        space_time::build(&known, &whole(LaneFilter::Group)).0.print(),
+        space_time::build(&known, &whole(LaneFilter::Group))
+            .0
+            .print(),
         "a history that knows the future draws the past as one that does not"
     );
 }
@@ -180,7 +264,10 @@ fn a_chosen_partition_is_lit_in_every_picture() {
     assert_eq!(halos(&plain), 0, "nothing is chosen");
     assert_eq!(halos(&lit), 3, "each copy has a halo");
     let (lanes, _) = space_time::build(&seat.view(824.0, 330.0), &whole(LaneFilter::Group));
-    assert!(lanes.print().contains("alpha 0.40"), "the other partitions step back");
+    assert!(
+        lanes.print().contains("alpha 0.40"),
+        "the other partitions step back"
+    );
 }
 
 #[test]
@@ -191,37 +278,70 @@ fn reduced_motion_puts_messages_at_their_ends() {
     view.options.is_motion_reduced = true;
     let still = cluster::build(&view);
     let token = |scene: &Scene| {
-        let target = scene.targets.iter().position(|t| matches!(t, Selection::Packet { .. }));
+        let target = scene
+            .targets
+            .iter()
+            .position(|t| matches!(t, Selection::Packet { .. }));
         scene.shapes.iter().find_map(|shape| match shape.geometry {
             Geometry::Circle(centre, _) if shape.target == target => Some(centre),
             _ => None,
         })
     };
     assert!(token(&moving).is_some(), "a message is on its way");
-    assert_ne!(token(&moving), token(&still), "it does not travel with reduced motion");
+    assert_ne!(
+        token(&moving),
+        token(&still),
+        "it does not travel with reduced motion"
+    );
     view.stage = &seat.stage;
-    let later = terrarium_core::sim::view::StageView { now: at(46_750), ..seat.stage.clone() };
+    let later = terrarium_core::sim::view::StageView {
+        now: at(46_750),
+        ..seat.stage.clone()
+    };
     view.stage = &later;
-    assert_eq!(token(&cluster::build(&view)), token(&still), "time does not move it either");
+    assert_eq!(
+        token(&cluster::build(&view)),
+        token(&still),
+        "time does not move it either"
+    );
 }
 
 #[test]
 fn plots_spread_the_names_at_the_ends_of_their_lines() {
     let seat = Seat::new();
-    let chart = plot::build(&seat.view(824.0, 128.0), plot::Plot::ConsumerLag, SimTime::ZERO, at(64_000));
+    let chart = plot::build(
+        &seat.view(824.0, 128.0),
+        plot::Plot::ConsumerLag,
+        SimTime::ZERO,
+        at(64_000),
+    );
     assert_eq!(chart.lines.len(), 4, "a line for each partition");
-    assert_eq!((chart.top, chart.step), (400, 200), "the axis ends at a round number");
+    assert_eq!(
+        (chart.top, chart.step),
+        (400, 200),
+        "the axis ends at a round number"
+    );
     let spread = plot::spread(&[50.0, 51.0, 90.0, 51.5], 12.0, 10.0, 100.0);
     let mut sorted = spread.clone();
     sorted.sort_by(f64::total_cmp);
-    assert!(sorted.windows(2).all(|pair| 12.0 <= pair[1] - pair[0]), "{spread:?} are apart");
-    assert!(sorted[0] >= 10.0 && sorted[3] <= 100.0, "{spread:?} stay inside");
+    assert!(
+        sorted.windows(2).all(|pair| 12.0 <= pair[1] - pair[0]),
+        "{spread:?} are apart"
+    );
+    assert!(
+        sorted[0] >= 10.0 && sorted[3] <= 100.0,
+        "{spread:?} stay inside"
+    );
 }
 
 #[test]
 fn every_word_is_in_both_tables() {
     let keys = |text: &str| -> Vec<String> {
-        text.parse::<toml::Table>().unwrap().keys().cloned().collect()
+        text.parse::<toml::Table>()
+            .unwrap()
+            .keys()
+            .cloned()
+            .collect()
     };
     let english = keys(include_str!("../../../static/strings/en/stage.toml"));
     let chinese = keys(include_str!("../../../static/strings/zh-CN/stage.toml"));
@@ -244,10 +364,65 @@ fn a_hundred_thousand_events_are_a_picture_still() {
     }
     seat.history.extend(&seat.film.trace);
     seat.stage.now = at(90_000);
-    let window = Window { to_us: 90_000_000.0, ..whole(LaneFilter::Group) };
+    let window = Window {
+        to_us: 90_000_000.0,
+        ..whole(LaneFilter::Group)
+    };
     let started = std::time::Instant::now();
     let (scene, _) = space_time::build(&seat.view(824.0, 330.0), &window);
     let spent = started.elapsed();
     assert!(scene.shapes.len() < 3_000, "{} shapes", scene.shapes.len());
-    assert!(spent.as_millis() < 500, "{spent:?} for one picture, even unoptimised");
+    assert!(
+        spent.as_millis() < 500,
+        "{spent:?} for one picture, even unoptimised"
+    );
+}
+
+#[test]
+fn texts_keep_apart_all_through_a_real_run() {
+    let mut playback = crate::driver::playback::tests::playback(7);
+    let words = super::fixture::English::new();
+    for millis in [
+        1_300, 4_700, 5_001, 9_000, 11_700, 12_500, 15_000, 47_000, 59_700, 60_100, 75_000,
+    ] {
+        playback.seek(at(millis));
+        let stage = playback.sim().stage();
+        for size in [(824.0, 360.0), (390.0, 330.0), (1_300.0, 420.0)] {
+            let view = View {
+                stage: &stage,
+                scenario: playback.sim().scenario(),
+                trace: playback.sim().trace(),
+                history: playback.history(),
+                words: &words,
+                measure: &super::fit::Estimate,
+                selection: None,
+                hovered: None,
+                size,
+                options: super::view::Options {
+                    afterglow: terrarium_core::kernel::time::Span(120_000),
+                    ..super::view::Options::default()
+                },
+            };
+            for (name, scene) in [
+                ("cluster", cluster::build(&view)),
+                ("group", group::build(&view)),
+                (
+                    "lanes",
+                    space_time::build(&view, &whole(LaneFilter::Group)).0,
+                ),
+                (
+                    "replication",
+                    space_time::build(&view, &whole(LaneFilter::Replication)).0,
+                ),
+                ("all", space_time::build(&view, &whole(LaneFilter::All)).0),
+            ] {
+                let name = format!("{name}-{millis}-{:.0}", size.0);
+                if let Ok(folder) = std::env::var("TERRARIUM_SVG") {
+                    let file = PathBuf::from(&folder).join(format!("real-{name}.svg"));
+                    std::fs::write(file, svg::render(&scene, ThemeName::Light)).unwrap();
+                }
+                check_texts(&name, &scene, &view);
+            }
+        }
+    }
 }

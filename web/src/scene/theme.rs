@@ -135,7 +135,11 @@ mod tests {
     fn luminance(css: &str) -> f64 {
         let channel = |place: usize| {
             let value = f64::from(u8::from_str_radix(&css[place..place + 2], 16).unwrap()) / 255.0;
-            if value <= 0.039_28 { value / 12.92 } else { ((value + 0.055) / 1.055).powf(2.4) }
+            if value <= 0.039_28 {
+                value / 12.92
+            } else {
+                ((value + 0.055) / 1.055).powf(2.4)
+            }
         };
         0.2126 * channel(1) + 0.7152 * channel(3) + 0.0722 * channel(5)
     }
@@ -151,12 +155,18 @@ mod tests {
             for back in [Ink::Bg, Ink::Panel, Ink::Sunk] {
                 for front in [Ink::Text, Ink::Mute, Ink::Accent, Ink::Warn, Ink::Loss] {
                     let ratio = contrast(theme, front, back);
-                    assert!(4.5 <= ratio, "{theme:?}: {front:?} on {back:?} has {ratio:.2}");
+                    assert!(
+                        4.5 <= ratio,
+                        "{theme:?}: {front:?} on {back:?} has {ratio:.2}"
+                    );
                 }
             }
             for (front, back) in [(Ink::Accent, Ink::AccentSoft), (Ink::Warn, Ink::WarnSoft)] {
                 let ratio = contrast(theme, front, back);
-                assert!(4.5 <= ratio, "{theme:?}: {front:?} on {back:?} has {ratio:.2}");
+                assert!(
+                    4.5 <= ratio,
+                    "{theme:?}: {front:?} on {back:?} has {ratio:.2}"
+                );
             }
             for hue in 0..8 {
                 let ratio = contrast(theme, Ink::OnHue(hue), Ink::Hue(hue));

@@ -78,7 +78,7 @@ impl View<'_> {
                 let consumer = self.stage.consumers.iter().find(|c| c.client == id);
                 let producer = self.stage.producers.iter().find(|p| p.client == id);
                 let name = consumer.map(|c| &c.name).or(producer.map(|p| &p.name));
-                name.map_or_else(|| node.to_string(), |name| name.to_string())
+                name.map_or_else(|| node.to_string(), ToString::to_string)
             }
         }
     }
@@ -87,13 +87,23 @@ impl View<'_> {
     pub(crate) fn next_start(&self, client: ClientId) -> Option<SimTime> {
         let own = match self.scenario.consumer(client) {
             Some(consumer) => consumer.start_at,
-            None => self.scenario.producer(client).and_then(|producer| producer.start_at),
+            None => self
+                .scenario
+                .producer(client)
+                .and_then(|producer| producer.start_at),
         };
-        let actions = self.scenario.actions.iter().filter_map(|(at, command)| match command {
-            Command::StartClient(id) | Command::RestartClient(id) if *id == client => Some(*at),
-            _ => None,
-        });
-        own.into_iter().chain(actions).filter(|at| self.now() < *at).min()
+        let actions = self
+            .scenario
+            .actions
+            .iter()
+            .filter_map(|(at, command)| match command {
+                Command::StartClient(id) | Command::RestartClient(id) if *id == client => Some(*at),
+                _ => None,
+            });
+        own.into_iter()
+            .chain(actions)
+            .filter(|at| self.now() < *at)
+            .min()
     }
 
     /// Partitions that show, as the controller has them, topic by topic.
@@ -108,7 +118,11 @@ impl View<'_> {
 
     /// A partition's short name: `p0` of the first topic, `out-0` of others.
     pub(crate) fn partition_name(&self, partition: TopicPartition) -> String {
-        let topic = self.stage.topics.iter().find(|topic| topic.topic_id == partition.topic);
+        let topic = self
+            .stage
+            .topics
+            .iter()
+            .find(|topic| topic.topic_id == partition.topic);
         match topic {
             Some(topic) if 0 < self.topic_rank(partition) => {
                 format!("{}-{}", topic.name, partition.partition)
@@ -126,14 +140,19 @@ impl View<'_> {
     /// How many topics of users stand before this partition's.
     fn topic_rank(&self, partition: TopicPartition) -> u32 {
         let users = self.stage.topics.iter().filter(|topic| !topic.is_internal);
-        let before = users.take_while(|topic| topic.topic_id != partition.topic).count();
+        let before = users
+            .take_while(|topic| topic.topic_id != partition.topic)
+            .count();
         u32::try_from(before).unwrap_or_default()
     }
 
     /// A broker's copy of a partition.
     pub(crate) fn replica(&self, broker: BrokerId, of: TopicPartition) -> Option<&ReplicaView> {
         let broker = self.stage.brokers.iter().find(|view| view.id == broker)?;
-        broker.replicas.iter().find(|replica| replica.topic_partition == of)
+        broker
+            .replicas
+            .iter()
+            .find(|replica| replica.topic_partition == of)
     }
 
     /// Whether `selection` is chosen or under the pointer.

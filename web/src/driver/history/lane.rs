@@ -111,13 +111,24 @@ impl Lane {
     /// The process ends or is paused.
     pub(super) fn stand_still(&mut self, now: Moment, why: Standstill) {
         let is_pause = matches!(why, Standstill::Paused { .. });
-        let cause = if is_pause { StopCause::Paused } else { StopCause::Down };
+        let cause = if is_pause {
+            StopCause::Paused
+        } else {
+            StopCause::Down
+        };
         self.still.close(now, |_any| true);
         self.still.open(now, why);
-        self.stopped.close(now, |stop| stop.cause == StopCause::Paused);
+        self.stopped
+            .close(now, |stop| stop.cause == StopCause::Paused);
         let owned: Vec<TopicPartition> = self.owned.lasting().map(|owned| owned.what).collect();
         for topic_partition in owned {
-            self.stopped.open(now, Stop { topic_partition, cause });
+            self.stopped.open(
+                now,
+                Stop {
+                    topic_partition,
+                    cause,
+                },
+            );
         }
         if !is_pause {
             self.life.close(now, |()| true);
@@ -130,15 +141,22 @@ impl Lane {
 
     /// A paused process goes on.
     pub(super) fn resume(&mut self, now: Moment) {
-        self.still.close(now, |still| matches!(still, Standstill::Paused { .. }));
-        self.stopped.close(now, |stop| stop.cause == StopCause::Paused);
+        self.still
+            .close(now, |still| matches!(still, Standstill::Paused { .. }));
+        self.stopped
+            .close(now, |stop| stop.cause == StopCause::Paused);
     }
 
     /// The consumer owns exactly `owned`.
     pub(super) fn own(&mut self, now: Moment, owned: &[TopicPartition]) {
-        self.owned.close(now, |topic_partition| !owned.contains(topic_partition));
+        self.owned
+            .close(now, |topic_partition| !owned.contains(topic_partition));
         for topic_partition in owned {
-            if self.owned.lasting().all(|known| known.what != *topic_partition) {
+            if self
+                .owned
+                .lasting()
+                .all(|known| known.what != *topic_partition)
+            {
                 self.owned.open(now, *topic_partition);
             }
         }
@@ -148,10 +166,20 @@ impl Lane {
     pub(super) fn give_up(&mut self, now: Moment, partitions: &[TopicPartition]) {
         for topic_partition in partitions {
             let ended = self.owned.close(now, |owned| owned == topic_partition);
-            if 0 < ended && self.stopped.lasting().all(|s| s.what.topic_partition != *topic_partition)
+            if 0 < ended
+                && self
+                    .stopped
+                    .lasting()
+                    .all(|s| s.what.topic_partition != *topic_partition)
             {
                 let cause = StopCause::GivenUp;
-                self.stopped.open(now, Stop { topic_partition: *topic_partition, cause });
+                self.stopped.open(
+                    now,
+                    Stop {
+                        topic_partition: *topic_partition,
+                        cause,
+                    },
+                );
             }
         }
     }

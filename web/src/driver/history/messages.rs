@@ -51,8 +51,14 @@ impl Message {
 
     /// When it arrives, or arrived; unset while a cut link holds it.
     pub(crate) fn arrival(&self, clip: u64) -> Option<SimTime> {
-        let resumed = self.resumed.filter(|(moment, _)| moment.index < clip).map(|(_, due)| due);
-        self.end(clip).map(|(moment, _)| moment.at).or(resumed).or(self.due_at)
+        let resumed = self
+            .resumed
+            .filter(|(moment, _)| moment.index < clip)
+            .map(|(_, due)| due);
+        self.end(clip)
+            .map(|(moment, _)| moment.at)
+            .or(resumed)
+            .or(self.due_at)
     }
 }
 
@@ -94,8 +100,12 @@ impl Messages {
 
     /// The message with this id.
     pub(crate) fn find(&self, packet: PacketId) -> Option<&Message> {
-        let place = self.items.partition_point(|message| message.packet < packet);
-        self.items.get(place).filter(|message| message.packet == packet)
+        let place = self
+            .items
+            .partition_point(|message| message.packet < packet);
+        self.items
+            .get(place)
+            .filter(|message| message.packet == packet)
     }
 
     /// Those on the wire at some time between `from` and `to`, as the first `clip` entries tell.
@@ -106,24 +116,37 @@ impl Messages {
         clip: u64,
     ) -> impl Iterator<Item = &Message> {
         let earliest = SimTime(from.0.saturating_sub(self.longest.0));
-        let first = self.items.partition_point(|message| message.sent.at < earliest);
+        let first = self
+            .items
+            .partition_point(|message| message.sent.at < earliest);
         let last = self.items.partition_point(|message| message.sent.at <= to);
-        self.items.range(first..last.max(first)).filter(move |message| {
-            message.sent.index < clip
-                && message.end(clip).is_none_or(|(moment, _)| from <= moment.at)
-        })
+        self.items
+            .range(first..last.max(first))
+            .filter(move |message| {
+                message.sent.index < clip
+                    && message
+                        .end(clip)
+                        .is_none_or(|(moment, _)| from <= moment.at)
+            })
     }
 
     /// Forgets what the entries from `index` on told.
     pub(crate) fn cut(&mut self, index: u64) {
-        while self.items.back().is_some_and(|message| index <= message.sent.index) {
+        while self
+            .items
+            .back()
+            .is_some_and(|message| index <= message.sent.index)
+        {
             self.items.pop_back();
         }
         for message in &mut self.items {
             if message.end.is_some_and(|(moment, _)| index <= moment.index) {
                 message.end = None;
             }
-            if message.resumed.is_some_and(|(moment, _)| index <= moment.index) {
+            if message
+                .resumed
+                .is_some_and(|(moment, _)| index <= moment.index)
+            {
                 message.resumed = None;
             }
         }
@@ -141,8 +164,12 @@ impl Messages {
     }
 
     fn find_mut(&mut self, packet: PacketId) -> Option<&mut Message> {
-        let place = self.items.partition_point(|message| message.packet < packet);
-        self.items.get_mut(place).filter(|message| message.packet == packet)
+        let place = self
+            .items
+            .partition_point(|message| message.packet < packet);
+        self.items
+            .get_mut(place)
+            .filter(|message| message.packet == packet)
     }
 }
 

@@ -41,7 +41,11 @@ impl SeriesSet {
     }
 
     /// Notes what the lines are at `at`; older instants than the last are known already.
-    pub(crate) fn sample(&mut self, at: SimTime, values: impl IntoIterator<Item = (SeriesKey, i64)>) {
+    pub(crate) fn sample(
+        &mut self,
+        at: SimTime,
+        values: impl IntoIterator<Item = (SeriesKey, i64)>,
+    ) {
         if self.sampled_until.is_some_and(|last| at <= last) {
             return;
         }
@@ -67,7 +71,13 @@ impl SeriesSet {
             };
             line.truncate(kept);
             if let (Some(value), Some(before)) = (run_value, at.0.checked_sub(1)) {
-                push(line, Point { at: SimTime(before), value });
+                push(
+                    line,
+                    Point {
+                        at: SimTime(before),
+                        value,
+                    },
+                );
             }
             let last = line.last().map(|point| point.at);
             self.sampled_until = self.sampled_until.max(last);
@@ -97,7 +107,9 @@ fn push(line: &mut Vec<Point>, point: Point) {
 fn thin(line: &mut Vec<Point>) {
     let half = line.len() / 2;
     let newer = line.split_off(half);
-    let older = line.chunks(2).filter_map(|pair| pair.iter().copied().max_by_key(|p| p.value));
+    let older = line
+        .chunks(2)
+        .filter_map(|pair| pair.iter().copied().max_by_key(|p| p.value));
     let mut thinned: Vec<Point> = older.collect();
     thinned.extend(newer);
     *line = thinned;

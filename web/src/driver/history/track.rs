@@ -51,14 +51,23 @@ pub(crate) struct Track<T> {
 impl<T> Track<T> {
     /// An empty track that keeps about `limit` intervals.
     pub(crate) const fn new(limit: usize) -> Self {
-        Self { items: VecDeque::new(), first: 0, open: Vec::new(), limit }
+        Self {
+            items: VecDeque::new(),
+            first: 0,
+            open: Vec::new(),
+            limit,
+        }
     }
 
     /// Something begins.
     pub(crate) fn open(&mut self, from: Moment, what: T) {
         let sequence = self.first + u64::try_from(self.items.len()).unwrap_or(u64::MAX);
         self.open.push(sequence);
-        self.items.push_back(Interval { from, to: None, what });
+        self.items.push_back(Interval {
+            from,
+            to: None,
+            what,
+        });
         while self.limit < self.items.len() && self.open.first() != Some(&self.first) {
             self.items.pop_front();
             self.first += 1;
@@ -84,7 +93,9 @@ impl<T> Track<T> {
 
     /// What lasts at the end of the known trace.
     pub(crate) fn lasting(&self) -> impl Iterator<Item = &Interval<T>> {
-        self.open.iter().filter_map(|sequence| self.items.get(place(*sequence, self.first)?))
+        self.open
+            .iter()
+            .filter_map(|sequence| self.items.get(place(*sequence, self.first)?))
     }
 
     /// What touches the time from `from` to `to`, as far as the first `clip` entries tell.
@@ -95,26 +106,34 @@ impl<T> Track<T> {
         clip: u64,
     ) -> impl Iterator<Item = &Interval<T>> {
         let begun = self.items.partition_point(|item| item.from.at <= to);
-        self.items
-            .range(..begun)
-            .filter(move |item| item.from.index < clip && item.end(clip).is_none_or(|end| from <= end))
+        self.items.range(..begun).filter(move |item| {
+            item.from.index < clip && item.end(clip).is_none_or(|end| from <= end)
+        })
     }
 
     /// What lasts after the first `clip` entries.
     pub(crate) fn current(&self, clip: u64) -> impl Iterator<Item = &Interval<T>> {
         let begun = self.items.partition_point(|item| item.from.index < clip);
-        self.items.range(..begun).filter(move |item| item.end(clip).is_none())
+        self.items
+            .range(..begun)
+            .filter(move |item| item.end(clip).is_none())
     }
 
     /// The interval that the entry `index` began.
     pub(crate) fn begun_by(&self, index: u64) -> Option<&Interval<T>> {
         let place = self.items.partition_point(|item| item.from.index < index);
-        self.items.get(place).filter(|item| item.from.index == index)
+        self.items
+            .get(place)
+            .filter(|item| item.from.index == index)
     }
 
     /// Forgets what the entries from `index` on told.
     pub(crate) fn cut(&mut self, index: u64) {
-        while self.items.back().is_some_and(|item| index <= item.from.index) {
+        while self
+            .items
+            .back()
+            .is_some_and(|item| index <= item.from.index)
+        {
             self.items.pop_back();
         }
         self.open.clear();

@@ -33,10 +33,22 @@ pub(super) fn draw(
     draw_head(scene, view, places, (broker, place));
     let window = places_window(view, places);
     for (partition, newest) in window {
-        if let Some(replica) =
-            broker.replicas.iter().find(|replica| replica.topic_partition == partition)
+        if let Some(replica) = broker
+            .replicas
+            .iter()
+            .find(|replica| replica.topic_partition == partition)
         {
-            draw_replica(scene, view, places, Strip { broker, replica, newest, is_down });
+            draw_replica(
+                scene,
+                view,
+                places,
+                Strip {
+                    broker,
+                    replica,
+                    newest,
+                    is_down,
+                },
+            );
         }
     }
     draw_foot(scene, view, places, (broker, place));
@@ -45,11 +57,21 @@ pub(super) fn draw(
 /// Each partition that has a row, and where the longest of its logs ends.
 fn places_window(view: &View<'_>, places: &Places) -> Vec<(TopicPartition, i64)> {
     let newest = |partition: TopicPartition| {
-        let logs = view.stage.brokers.iter().flat_map(|broker| &broker.replicas);
+        let logs = view
+            .stage
+            .brokers
+            .iter()
+            .flat_map(|broker| &broker.replicas);
         let ends = logs.filter(|log| log.topic_partition == partition);
-        ends.map(|log| log.log_end_offset.0).max().unwrap_or_default()
+        ends.map(|log| log.log_end_offset.0)
+            .max()
+            .unwrap_or_default()
     };
-    places.rows.iter().map(|partition| (*partition, newest(*partition))).collect()
+    places
+        .rows
+        .iter()
+        .map(|partition| (*partition, newest(*partition)))
+        .collect()
 }
 
 fn draw_head(
@@ -67,9 +89,20 @@ fn draw_head(
         return;
     };
     let name_width = view.measure.width(&name, font);
-    scene.text((place.x + inset, y), name, Type { font, align: Align::Start }, Ink::Text);
+    scene.text(
+        (place.x + inset, y),
+        name,
+        Type {
+            font,
+            align: Align::Start,
+        },
+        Ink::Text,
+    );
     let (text, ink) = head_note(view, broker);
-    let set = Type { font: Font::text(115), align: Align::End };
+    let set = Type {
+        font: Font::text(115),
+        align: Align::End,
+    };
     let left = room - name_width - 8.0;
     if let Some(text) = text.and_then(|texts| first_fitting(view.measure, &texts, set.font, left)) {
         scene.text((place.right() - inset, y), text, set, ink);
@@ -108,7 +141,9 @@ struct Strip<'a> {
 
 fn draw_replica(scene: &mut Scene, view: &View<'_>, places: &Places, strip: Strip<'_>) {
     let partition = strip.replica.topic_partition;
-    let Some(place) = places.strip(strip.broker.id, partition) else { return };
+    let Some(place) = places.strip(strip.broker.id, partition) else {
+        return;
+    };
     let selection = Selection::Replica(strip.broker.id, partition);
     let target = scene.target(selection.clone());
     let grip = if places.has_names() {
@@ -119,7 +154,11 @@ fn draw_replica(scene: &mut Scene, view: &View<'_>, places: &Places, strip: Stri
     scene.push_for(target, Layer::Body, grip.rect(3.0), Style::GHOST);
     if view.is_partition_lit(partition) {
         let halo = place.grown(3.5).rect(5.0);
-        scene.push(Layer::Card, halo, Style::fill(Ink::Glow).edged(Ink::Accent, 1.0));
+        scene.push(
+            Layer::Card,
+            halo,
+            Style::fill(Ink::Glow).edged(Ink::Accent, 1.0),
+        );
     }
     let is_out = leader_of(view, partition)
         .is_some_and(|(leader, isr)| leader != strip.broker.id && !isr.contains(&strip.broker.id));
@@ -149,9 +188,16 @@ struct Window {
 impl Window {
     /// The newest records of a log that ends at `newest` at the longest.
     fn of(place: Place, newest: i64) -> Self {
-        let cells = i64::try_from(index(place.width / 12.5)).unwrap_or(10).clamp(6, 16);
+        let cells = i64::try_from(index(place.width / 12.5))
+            .unwrap_or(10)
+            .clamp(6, 16);
         let first = (newest - cells).max(0);
-        Self { place, first, cells, cell: place.width / real_signed(cells) }
+        Self {
+            place,
+            first,
+            cells,
+            cell: place.width / real_signed(cells),
+        }
     }
 
     /// Where the boundary before `offset` is.
@@ -171,7 +217,11 @@ fn draw_cells(
     let replica = strip.replica;
     let place = window.place;
     let ink = Ink::Hue(view.hue(replica.topic_partition));
-    let faded = if replica.is_leader && !strip.is_down { 1.0 } else { 0.32 };
+    let faded = if replica.is_leader && !strip.is_down {
+        1.0
+    } else {
+        0.32
+    };
     let gap = if window.cell < 8.0 { 0.5 } else { 0.75 };
     for cell in 0..window.cells {
         let offset = window.first + cell;
@@ -187,7 +237,11 @@ fn draw_cells(
         scene.push(Layer::Body, box_.rect(2.5), Style::fill(ink).alpha(alpha));
         if !is_committed {
             let inner = box_.grown(-0.5);
-            scene.push(Layer::Body, inner.rect(2.0), Style::dashed(ink, 1.0, (2.0, 2.0)));
+            scene.push(
+                Layer::Body,
+                inner.rect(2.0),
+                Style::dashed(ink, 1.0, (2.0, 2.0)),
+            );
         }
     }
     if is_out {
@@ -199,9 +253,13 @@ fn draw_cells(
     if 0 <= missing && 0 < strip.newest {
         let behind = strip.newest - replica.log_end_offset.0;
         let text = view.say("stage.behind", &[("records", &behind.to_string())]);
-        let set = Type { font: Font::text(100), align: Align::Middle };
+        let set = Type {
+            font: Font::text(100),
+            align: Align::Middle,
+        };
         let room = place.width - 4.0;
-        if let Some(text) = first_fitting(view.measure, &[text, format!("-{behind}")], set.font, room)
+        if let Some(text) =
+            first_fitting(view.measure, &[text, format!("-{behind}")], set.font, room)
         {
             let (x, y) = place.centre();
             scene.text((x, y + 3.5), text, set, Ink::Mute);
@@ -224,42 +282,91 @@ fn draw_marks(scene: &mut Scene, strip: &Strip<'_>, window: &Window) {
     if window.first < replica.log_start_offset.0 {
         let x = window.x(replica.log_start_offset.0);
         let hook = vec![(x + 3.0, top), (x, top), (x, bottom), (x + 3.0, bottom)];
-        scene.push(Layer::Mark, Geometry::Line(hook), Style::line(Ink::Mute, 1.2));
+        scene.push(
+            Layer::Mark,
+            Geometry::Line(hook),
+            Style::line(Ink::Mute, 1.2),
+        );
     }
     for (_epoch, first) in replica.epochs.iter().skip(1) {
         if window.first < first.0 && first.0 <= window.first + window.cells {
             let x = window.x(first.0);
-            let notch =
-                vec![(x - 3.0, place.y - 3.0), (x, place.y + 1.5), (x + 3.0, place.y - 3.0)];
-            scene.push(Layer::Mark, Geometry::Line(notch), Style::line(Ink::Accent, 1.4));
+            let notch = vec![
+                (x - 3.0, place.y - 3.0),
+                (x, place.y + 1.5),
+                (x + 3.0, place.y - 3.0),
+            ];
+            scene.push(
+                Layer::Mark,
+                Geometry::Line(notch),
+                Style::line(Ink::Accent, 1.4),
+            );
         }
     }
 }
 
 /// The line above a strip: which partition, what the copy is, where its log ends.
-fn draw_name(scene: &mut Scene, view: &View<'_>, (strip, place): (&Strip<'_>, Place), is_out: bool) {
+fn draw_name(
+    scene: &mut Scene,
+    view: &View<'_>,
+    (strip, place): (&Strip<'_>, Place),
+    is_out: bool,
+) {
     let replica = strip.replica;
     let is_leader = replica.is_leader && !strip.is_down;
     let y = place.y - 6.0;
     let end = replica.log_end_offset.to_string();
-    let figures = Type { font: Font::mono(105), align: Align::End };
+    let figures = Type {
+        font: Font::mono(105),
+        align: Align::End,
+    };
     let end_width = view.measure.width(&end, figures.font);
     scene.text((place.right(), y), end, figures, Ink::Mute);
     let name = view.partition_name(replica.topic_partition);
-    let font = if is_leader { Font::bold(115) } else { Font::text(115) };
+    let font = if is_leader {
+        Font::bold(115)
+    } else {
+        Font::text(115)
+    };
     let room = place.width - end_width - 6.0;
     let texts = if is_leader {
-        vec![view.say("stage.leader-of", &[("partition", &name)]), name.clone()]
+        vec![
+            view.say("stage.leader-of", &[("partition", &name)]),
+            name.clone(),
+        ]
     } else {
         vec![name.clone()]
     };
-    let Some(text) = first_fitting(view.measure, &texts, font, room) else { return };
+    let Some(text) = first_fitting(view.measure, &texts, font, room) else {
+        return;
+    };
     let text_width = view.measure.width(&text, font);
     let ink = if is_leader { Ink::Text } else { Ink::Mute };
-    scene.text((place.x, y), text, Type { font, align: Align::Start }, ink);
+    scene.text(
+        (place.x, y),
+        text,
+        Type {
+            font,
+            align: Align::Start,
+        },
+        ink,
+    );
     if !is_leader && !strip.is_down {
-        let badge = view.say(if is_out { "stage.out-of-isr" } else { "stage.in-isr" }, &[]);
-        draw_badge(scene, view, (place.x + text_width + 6.0, y), (badge, is_out), room - text_width);
+        let badge = view.say(
+            if is_out {
+                "stage.out-of-isr"
+            } else {
+                "stage.in-isr"
+            },
+            &[],
+        );
+        draw_badge(
+            scene,
+            view,
+            (place.x + text_width + 6.0, y),
+            (badge, is_out),
+            room - text_width,
+        );
     }
 }
 
@@ -276,7 +383,10 @@ fn draw_badge(
     if room - 8.0 < width + 8.0 {
         return;
     }
-    let set = Type { font, align: Align::Start };
+    let set = Type {
+        font,
+        align: Align::Start,
+    };
     if is_out {
         scene.text((x, y), text, set, Ink::Warn);
         return;
@@ -307,10 +417,20 @@ fn draw_notes(
         let width = view.measure.width(&text, font);
         let x = (window.x(replica.high_watermark.0) - width / 2.0)
             .clamp(place.x, (place.right() - width).max(place.x));
-        scene.text((x, y), text, Type { font, align: Align::Start }, Ink::Mute);
+        scene.text(
+            (x, y),
+            text,
+            Type {
+                font,
+                align: Align::Start,
+            },
+            Ink::Mute,
+        );
         return;
     }
-    let Some(belief) = belief_of(view, replica.topic_partition, strip.broker.id) else { return };
+    let Some(belief) = belief_of(view, replica.topic_partition, strip.broker.id) else {
+        return;
+    };
     let fetch = belief.log_end_offset.to_string();
     let records = belief.lag_records.to_string();
     let lag = words::span(belief.lag);
@@ -318,7 +438,11 @@ fn draw_notes(
     let texts = if belief.lag.0 == 0 {
         vec![known]
     } else {
-        let args = [("offset", fetch.as_str()), ("records", &records), ("lag", &lag)];
+        let args = [
+            ("offset", fetch.as_str()),
+            ("records", &records),
+            ("lag", &lag),
+        ];
         vec![
             view.say("stage.fetch-lag", &args),
             view.say("stage.lag", &args),
@@ -327,7 +451,15 @@ fn draw_notes(
     };
     let ink = if belief.in_isr { Ink::Mute } else { Ink::Warn };
     if let Some(text) = first_fitting(view.measure, &texts, font, place.width) {
-        scene.text((place.x, y), text, Type { font, align: Align::Start }, ink);
+        scene.text(
+            (place.x, y),
+            text,
+            Type {
+                font,
+                align: Align::Start,
+            },
+            ink,
+        );
     }
 }
 
@@ -338,12 +470,18 @@ fn belief_of<'a>(
     follower: BrokerId,
 ) -> Option<&'a FollowerView> {
     let stage = view.stage;
-    let logs = stage.brokers.iter().filter(|broker| broker.process == ProcessState::Running);
+    let logs = stage
+        .brokers
+        .iter()
+        .filter(|broker| broker.process == ProcessState::Running);
     let leader = logs
         .flat_map(|broker| &broker.replicas)
         .filter(|log| log.topic_partition == partition && log.is_leader)
         .max_by_key(|log| log.leader_epoch)?;
-    leader.followers.iter().find(|known| known.broker == follower)
+    leader
+        .followers
+        .iter()
+        .find(|known| known.broker == follower)
 }
 
 /// The leader of a partition and its ISR, as the controller has them.
@@ -351,7 +489,10 @@ fn leader_of<'a>(view: &View<'a>, partition: TopicPartition) -> Option<(BrokerId
     let stage = view.stage;
     let mut all = stage.topics.iter().flat_map(|topic| &topic.partitions);
     let found = all.find(|known| known.topic_partition == partition)?;
-    Some((found.leader.unwrap_or(BrokerId(u32::MAX)), found.isr.as_slice()))
+    Some((
+        found.leader.unwrap_or(BrokerId(u32::MAX)),
+        found.isr.as_slice(),
+    ))
 }
 
 /// The foot of a broker: groups that it coordinates, partitions that have no row.
@@ -370,7 +511,9 @@ fn draw_foot(
             group.as_str().to_owned(),
         ];
         let room = place.width - 2.0 * inset;
-        let Some(text) = first_fitting(view.measure, &texts, font, room - 8.0) else { continue };
+        let Some(text) = first_fitting(view.measure, &texts, font, room - 8.0) else {
+            continue;
+        };
         let badge = Place::new(place.x + inset, bottom - 19.0, room, 19.0);
         let selection = Selection::Group(group.clone());
         let is_lit = view.is_lit(&selection);
@@ -381,7 +524,10 @@ fn draw_foot(
         }
         scene.push_for(target, Layer::Body, badge.rect(5.0), style);
         let middle = badge.centre().0;
-        let set = Type { font, align: Align::Middle };
+        let set = Type {
+            font,
+            align: Align::Middle,
+        };
         scene.text((middle, bottom - 5.5), text, set, Ink::Accent);
         bottom -= 22.0;
     }
@@ -389,7 +535,10 @@ fn draw_foot(
         let more = real(u64::try_from(places.rows_left_out).unwrap_or_default());
         let text = view.say("stage.more-partitions", &[("count", &format!("{more:.0}"))]);
         let y = place.y + places.rows_top + count(places.rows.len()) * places.row_pitch + 9.0;
-        let set = Type { font: Font::text(95), align: Align::Start };
+        let set = Type {
+            font: Font::text(95),
+            align: Align::Start,
+        };
         scene.text((place.x + inset, y.min(bottom)), text, set, Ink::Mute);
     }
 }

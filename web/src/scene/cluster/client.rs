@@ -25,7 +25,12 @@ pub(super) fn draw(
     (node, place): (NodeId, Place),
 ) {
     let Some(client) = node.client() else { return };
-    if let Some(consumer) = view.stage.consumers.iter().find(|known| known.client == client) {
+    if let Some(consumer) = view
+        .stage
+        .consumers
+        .iter()
+        .find(|known| known.client == client)
+    {
         draw_consumer(scene, view, places, (consumer, place));
     } else if let Some(producer) = view.stage.producers.iter().find(|p| p.client == client) {
         draw_producer(scene, view, (producer, place));
@@ -36,7 +41,10 @@ pub(super) fn draw(
 pub(super) fn draw_controller(scene: &mut Scene, view: &View<'_>, (node, place): (NodeId, Place)) {
     draw_card(scene, view, (node, place), Card::Plain);
     let name = view.node_name(node);
-    let set = Type { font: Font::text(115), align: Align::Middle };
+    let set = Type {
+        font: Font::text(115),
+        align: Align::Middle,
+    };
     let Some(text) = first_fitting(view.measure, &[name], set.font, place.width - 10.0) else {
         return;
     };
@@ -46,28 +54,50 @@ pub(super) fn draw_controller(scene: &mut Scene, view: &View<'_>, (node, place):
 
 fn draw_producer(scene: &mut Scene, view: &View<'_>, (producer, place): (&ProducerView, Place)) {
     let node = NodeId::Client(producer.client);
-    let is_down = !matches!(producer.process, ProcessState::Running | ProcessState::Paused(_));
-    draw_card(scene, view, (node, place), if is_down { Card::Down } else { Card::Plain });
+    let is_down = !matches!(
+        producer.process,
+        ProcessState::Running | ProcessState::Paused(_)
+    );
+    draw_card(
+        scene,
+        view,
+        (node, place),
+        if is_down { Card::Down } else { Card::Plain },
+    );
     let left = place.x + 12.0;
     let room = place.width - 22.0;
     let is_low = place.height < 44.0;
-    let name_y = if is_low { place.centre().1 + 4.5 } else { place.y + 21.0 };
+    let name_y = if is_low {
+        place.centre().1 + 4.5
+    } else {
+        place.y + 21.0
+    };
     let font = Font::bold(130);
-    let start = |font| Type { font, align: Align::Start };
+    let start = |font| Type {
+        font,
+        align: Align::Start,
+    };
     let name = first_fitting(view.measure, &[producer.name.to_string()], font, room);
     let Some(name) = name else { return };
     let name_width = view.measure.width(&name, font);
     scene.text((left, name_y), name, start(font), Ink::Text);
     if is_low {
-        draw_buffer(scene, producer, (left + name_width + 8.0, name_y - 8.0), room - name_width);
+        draw_buffer(
+            scene,
+            producer,
+            (left + name_width + 8.0, name_y - 8.0),
+            room - name_width,
+        );
         return;
     }
     let small = Font::text(110);
     let (queued, in_flight) = (producer.records_queued, producer.records_in_flight);
     let state = match producer.process {
         ProcessState::Running => {
-            let args =
-                [("queued", &*queued.to_string()), ("in_flight", &*in_flight.to_string())];
+            let args = [
+                ("queued", &*queued.to_string()),
+                ("in_flight", &*in_flight.to_string()),
+            ];
             vec![
                 view.say("stage.producer-buffer", &args),
                 view.say("stage.producer-queued", &args),
@@ -128,21 +158,47 @@ fn draw_consumer(
     (consumer, place): (&ConsumerView, Place),
 ) {
     let node = NodeId::Client(consumer.client);
-    let is_down = !matches!(consumer.process, ProcessState::Running | ProcessState::Paused(_));
-    draw_card(scene, view, (node, place), if is_down { Card::Down } else { Card::Plain });
+    let is_down = !matches!(
+        consumer.process,
+        ProcessState::Running | ProcessState::Paused(_)
+    );
+    draw_card(
+        scene,
+        view,
+        (node, place),
+        if is_down { Card::Down } else { Card::Plain },
+    );
     let inset = if places.is_narrow { 8.0 } else { 12.0 };
     let left = place.x + inset;
     let room = place.width - 2.0 * inset + 2.0;
     let is_low = place.height < 40.0;
-    let name_y = place.y + if is_low { place.height / 2.0 + 4.5 } else { 20.0 };
+    let name_y = place.y
+        + if is_low {
+            place.height / 2.0 + 4.5
+        } else {
+            20.0
+        };
     let font = Font::bold(if places.is_narrow { 120 } else { 130 });
     let name = first_fitting(view.measure, &[consumer.name.to_string()], font, room);
     let Some(name) = name else { return };
     let name_width = view.measure.width(&name, font);
-    scene.text((left, name_y), name, Type { font, align: Align::Start }, Ink::Text);
+    scene.text(
+        (left, name_y),
+        name,
+        Type {
+            font,
+            align: Align::Start,
+        },
+        Ink::Text,
+    );
     let is_working = is_working(consumer);
     let chips_from = left + name_width + 9.0;
-    let after = draw_chips(scene, view, (consumer, is_working), (chips_from, place.right() - 8.0, name_y));
+    let after = draw_chips(
+        scene,
+        view,
+        (consumer, is_working),
+        (chips_from, place.right() - 8.0, name_y),
+    );
     let lines = doing(view, consumer);
     if is_low {
         let room = place.right() - 8.0 - after;
@@ -151,7 +207,15 @@ fn draw_consumer(
             && let Some(text) = first_fitting(view.measure, &texts, font, room - 4.0)
         {
             let at = (place.right() - 10.0, name_y);
-            scene.text(at, text, Type { font, align: Align::End }, ink);
+            scene.text(
+                at,
+                text,
+                Type {
+                    font,
+                    align: Align::End,
+                },
+                ink,
+            );
         }
         return;
     }
@@ -162,11 +226,24 @@ fn draw_consumer(
             break;
         }
         if let Some(text) = first_fitting(view.measure, &texts, font, room) {
-            scene.text((left, y), text, Type { font, align: Align::Start }, ink);
+            scene.text(
+                (left, y),
+                text,
+                Type {
+                    font,
+                    align: Align::Start,
+                },
+                ink,
+            );
         }
         y += 14.0;
     }
-    draw_cursors(scene, view, consumer, Place::new(left, y - 7.0, room, place.bottom() - y + 3.0));
+    draw_cursors(
+        scene,
+        view,
+        consumer,
+        Place::new(left, y - 7.0, room, place.bottom() - y + 3.0),
+    );
 }
 
 /// Whether the application may take records up.
@@ -193,10 +270,17 @@ fn draw_chips(
         let width = view.measure.width(&name, font).max(12.0) + 8.0;
         let left = owned.len() - place;
         let more = format!("+{left}");
-        let more_width = if 1 < left { view.measure.width(&more, font) + 6.0 } else { 0.0 };
+        let more_width = if 1 < left {
+            view.measure.width(&more, font) + 6.0
+        } else {
+            0.0
+        };
         if to < x + width + more_width {
             if x + view.measure.width(&more, font) <= to {
-                let set = Type { font, align: Align::Start };
+                let set = Type {
+                    font,
+                    align: Align::Start,
+                };
                 scene.text((x, baseline), more, set, Ink::Mute);
             }
             return to;
@@ -210,8 +294,15 @@ fn draw_chips(
             style = style.edged(Ink::Accent, 1.5);
         }
         scene.push_for(target, Layer::Body, chip.rect(3.5), style);
-        let ink = if is_working { Ink::OnHue(hue) } else { Ink::Text };
-        let set = Type { font, align: Align::Middle };
+        let ink = if is_working {
+            Ink::OnHue(hue)
+        } else {
+            Ink::Text
+        };
+        let set = Type {
+            font,
+            align: Align::Middle,
+        };
         scene.text((chip.centre().0, baseline - 0.3), name, set, ink);
         x += width + 4.0;
     }
@@ -231,7 +322,13 @@ fn doing(view: &View<'_>, consumer: &ConsumerView) -> Vec<(Vec<String>, Ink)> {
             return vec![(down(view, consumer), Ink::Mute)];
         }
     }
-    if let Activity::Processing { offset, value, until, .. } = &consumer.activity {
+    if let Activity::Processing {
+        offset,
+        value,
+        until,
+        ..
+    } = &consumer.activity
+    {
         let left = words::span(until.since(view.now()));
         let offset = offset.to_string();
         // A record that a lesson has given a meaning is known by its text.
@@ -239,7 +336,10 @@ fn doing(view: &View<'_>, consumer: &ConsumerView) -> Vec<(Vec<String>, Ink)> {
         let name = if is_plain {
             view.say("stage.record", &[("offset", &offset)])
         } else {
-            view.say("stage.record-value", &[("offset", &offset), ("value", value)])
+            view.say(
+                "stage.record-value",
+                &[("offset", &offset), ("value", value)],
+            )
         };
         if until.since(view.now()) < terrarium_core::kernel::time::Span(400_000) {
             return vec![(vec![name], Ink::Mute)];
@@ -280,7 +380,10 @@ fn doing(view: &View<'_>, consumer: &ConsumerView) -> Vec<(Vec<String>, Ink)> {
 /// What is said of a process that does not run: when it comes back, if that is known.
 fn down(view: &View<'_>, consumer: &ConsumerView) -> Vec<String> {
     let word = process_word(view, consumer.process);
-    let Some(at) = view.next_start(consumer.client) else { return vec![word] };
+    let next = consumer
+        .restart_at
+        .or_else(|| view.next_start(consumer.client));
+    let Some(at) = next else { return vec![word] };
     let left = words::span(at.since(view.now()));
     let long = if consumer.process == ProcessState::NotStarted {
         view.say("stage.starts-in", &[("left", &left)])
@@ -303,14 +406,22 @@ fn process_word(view: &View<'_>, process: ProcessState) -> String {
 /// The three cursors of a consumer on each partition: committed, processed, and the position of
 /// the next poll, on the way to the high watermark.
 fn draw_cursors(scene: &mut Scene, view: &View<'_>, consumer: &ConsumerView, room: Place) {
-    let mut shown: Vec<&ConsumerPartitionView> =
-        consumer.partitions.iter().filter(|p| p.high_watermark.is_some()).collect();
+    let mut shown: Vec<&ConsumerPartitionView> = consumer
+        .partitions
+        .iter()
+        .filter(|p| p.high_watermark.is_some())
+        .collect();
     shown.sort_by_key(|partition| Reverse(lag(partition)));
     shown.truncate(crate::scene::scale::index(room.height / 10.0));
     shown.sort_by_key(|partition| partition.topic_partition);
     for (line, partition) in shown.into_iter().enumerate() {
         let y = room.y + count(line) * 10.0;
-        draw_cursor_line(scene, view, partition, Place::new(room.x, y, room.width, 10.0));
+        draw_cursor_line(
+            scene,
+            view,
+            partition,
+            Place::new(room.x, y, room.width, 10.0),
+        );
     }
 }
 
@@ -330,16 +441,24 @@ fn draw_cursor_line(
     partition: &ConsumerPartitionView,
     room: Place,
 ) {
-    let Some(high_watermark) = partition.high_watermark else { return };
+    let Some(high_watermark) = partition.high_watermark else {
+        return;
+    };
     let ink = Ink::Hue(view.hue(partition.topic_partition));
     let behind = lag(partition).max(0);
     let font = Font::mono(90);
     let text = format!("{behind}");
-    let set = Type { font, align: Align::End };
+    let set = Type {
+        font,
+        align: Align::End,
+    };
     scene.text((room.right() - 2.0, room.y + 7.5), text, set, Ink::Mute);
     let track = Place::new(room.x, room.y + 3.0, room.width - 32.0, 3.0);
     // The track spans a round number of records, so that cursors move and the scale stands.
-    let span = u64::try_from(behind).unwrap_or_default().max(8).next_power_of_two();
+    let span = u64::try_from(behind)
+        .unwrap_or_default()
+        .max(8)
+        .next_power_of_two();
     let span = real_signed(i64::try_from(span).unwrap_or(i64::MAX));
     let x = |offset: terrarium_core::base::ids::Offset| {
         let back = real_signed((high_watermark - offset).max(0)) / span;

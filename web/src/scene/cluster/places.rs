@@ -34,11 +34,16 @@ impl Places {
     pub(super) fn of(view: &View<'_>) -> Self {
         let rows: Vec<TopicPartition> = view.partitions().map(|p| p.topic_partition).collect();
         let producers = producers(view);
-        let consumers = view.stage.consumers.iter().map(|c| NodeId::Client(c.client)).collect();
+        let consumers: Vec<NodeId> = view
+            .stage
+            .consumers
+            .iter()
+            .map(|c| NodeId::Client(c.client))
+            .collect();
         let mut places = if view.is_narrow() {
-            narrow(view, producers, consumers)
+            narrow(view, &producers, &consumers)
         } else {
-            wide(view, producers, consumers)
+            wide(view, &producers, &consumers)
         };
         places.fit_rows(rows);
         places
@@ -47,12 +52,16 @@ impl Places {
     /// A process's card.
     pub(super) fn node(&self, node: NodeId) -> Option<Place> {
         match node {
-            NodeId::Broker(id) => {
-                self.brokers.iter().find(|(broker, _)| *broker == id).map(|(_, place)| *place)
-            }
+            NodeId::Broker(id) => self
+                .brokers
+                .iter()
+                .find(|(broker, _)| *broker == id)
+                .map(|(_, place)| *place),
             NodeId::Client(_) => {
                 let mut clients = self.producers.iter().chain(&self.consumers);
-                clients.find(|(client, _)| *client == node).map(|(_, place)| *place)
+                clients
+                    .find(|(client, _)| *client == node)
+                    .map(|(_, place)| *place)
             }
             NodeId::Controller(_) => self.controller.map(|(_, place)| place),
         }
@@ -65,7 +74,12 @@ impl Places {
         let y = card.y + self.rows_top + count(row) * self.row_pitch;
         let inset = if self.is_narrow { 8.0 } else { 14.0 };
         let (top, height) = self.strip_shape();
-        Some(Place::new(card.x + inset, y + top, card.width - 2.0 * inset, height))
+        Some(Place::new(
+            card.x + inset,
+            y + top,
+            card.width - 2.0 * inset,
+            height,
+        ))
     }
 
     /// From the top of a row to its strip, and the strip's height.
@@ -116,10 +130,12 @@ fn producers(view: &View<'_>) -> Vec<NodeId> {
             && (Some(producer.client) != console || is_used)
             && (producer.process != ProcessState::NotStarted || Some(producer.client) != console)
     });
-    shows.map(|producer| NodeId::Client(producer.client)).collect()
+    shows
+        .map(|producer| NodeId::Client(producer.client))
+        .collect()
 }
 
-fn wide(view: &View<'_>, producers: Vec<NodeId>, consumers: Vec<NodeId>) -> Places {
+fn wide(view: &View<'_>, producers: &[NodeId], consumers: &[NodeId]) -> Places {
     let (width, height) = view.size;
     let top = TOP;
     let bottom = height - 24.0;
@@ -134,18 +150,23 @@ fn wide(view: &View<'_>, producers: Vec<NodeId>, consumers: Vec<NodeId>) -> Plac
     let broker_width = ((room - gap * (broker_count - 1.0)) / broker_count).min(230.0);
     let used = broker_width * broker_count + gap * (broker_count - 1.0);
     let shift = ((room - used) / 2.0).max(0.0);
-    let brokers = view.stage.brokers.iter().enumerate().map(|(index, broker)| {
-        let x = brokers_from + shift + count(index) * (broker_width + gap);
-        (broker.id, Place::new(x, top, broker_width, bottom - top))
-    });
+    let brokers = view
+        .stage
+        .brokers
+        .iter()
+        .enumerate()
+        .map(|(index, broker)| {
+            let x = brokers_from + shift + count(index) * (broker_width + gap);
+            (broker.id, Place::new(x, top, broker_width, bottom - top))
+        });
     let controller = NodeId::Controller(terrarium_core::base::ids::ControllerId::default());
     let controller_place = Place::new(left, bottom - 40.0, producer_width, 40.0);
     let producer_room = Place::new(left, top, producer_width, bottom - top - 56.0);
     let consumer_room = Place::new(right - consumer_width, top, consumer_width, bottom - top);
     Places {
-        producers: stacked(&producers, producer_room, 78.0, true),
+        producers: stacked(producers, producer_room, 78.0, true),
         brokers: brokers.collect(),
-        consumers: stacked(&consumers, consumer_room, 84.0, false),
+        consumers: stacked(consumers, consumer_room, 84.0, false),
         controller: Some((controller_of(view).unwrap_or(controller), controller_place)),
         rows: Vec::new(),
         rows_left_out: 0,
@@ -155,7 +176,7 @@ fn wide(view: &View<'_>, producers: Vec<NodeId>, consumers: Vec<NodeId>) -> Plac
     }
 }
 
-fn narrow(view: &View<'_>, producers: Vec<NodeId>, consumers: Vec<NodeId>) -> Places {
+fn narrow(view: &View<'_>, producers: &[NodeId], consumers: &[NodeId]) -> Places {
     let (width, height) = view.size;
     let (left, right) = (10.0, width - 10.0);
     let broker_count = count(view.stage.brokers.len().max(1));
@@ -166,20 +187,36 @@ fn narrow(view: &View<'_>, producers: Vec<NodeId>, consumers: Vec<NodeId>) -> Pl
     let consumers_top = height - 10.0 - lines * (consumer_height + gap) + gap;
     let producers_top = TOP;
     let brokers_top = producers_top + 40.0;
-    let brokers = view.stage.brokers.iter().enumerate().map(|(index, broker)| {
-        let x = left + count(index) * (broker_width + gap);
-        (broker.id, Place::new(x, brokers_top, broker_width, consumers_top - 26.0 - brokers_top))
-    });
+    let brokers = view
+        .stage
+        .brokers
+        .iter()
+        .enumerate()
+        .map(|(index, broker)| {
+            let x = left + count(index) * (broker_width + gap);
+            (
+                broker.id,
+                Place::new(
+                    x,
+                    brokers_top,
+                    broker_width,
+                    consumers_top - 26.0 - brokers_top,
+                ),
+            )
+        });
     let producer_room = Place::new(left, producers_top, right - left - 100.0, 30.0);
-    let consumer_room =
-        Place::new(left, consumers_top, right - left, lines * (consumer_height + gap) - gap);
-    let controller = controller_of(view).map(|node| {
-        (node, Place::new(right - 92.0, producers_top, 92.0, 30.0))
-    });
+    let consumer_room = Place::new(
+        left,
+        consumers_top,
+        right - left,
+        lines * (consumer_height + gap) - gap,
+    );
+    let controller =
+        controller_of(view).map(|node| (node, Place::new(right - 92.0, producers_top, 92.0, 30.0)));
     Places {
-        producers: beside(&producers, producer_room, 1),
+        producers: beside(producers, producer_room, 1),
         brokers: brokers.collect(),
-        consumers: beside(&consumers, consumer_room, if lines < 2.0 { 1 } else { 2 }),
+        consumers: beside(consumers, consumer_room, if lines < 2.0 { 1 } else { 2 }),
         controller,
         rows: Vec::new(),
         rows_left_out: 0,
@@ -192,7 +229,9 @@ fn narrow(view: &View<'_>, producers: Vec<NodeId>, consumers: Vec<NodeId>) -> Pl
 /// The controller that brokers talk to, as far as messages tell.
 fn controller_of(view: &View<'_>) -> Option<NodeId> {
     let known = view.history.lanes().map(|(node, _)| node);
-    known.into_iter().find(|node| matches!(node, NodeId::Controller(_)))
+    known
+        .into_iter()
+        .find(|node| matches!(node, NodeId::Controller(_)))
 }
 
 /// Cards one above the other, at most `tallest` high each, with a gap that closes as they grow in
@@ -202,12 +241,20 @@ fn stacked(nodes: &[NodeId], room: Place, tallest: f64, is_centred: bool) -> Vec
     let gap = if number <= 5.0 { 10.0 } else { 4.0 };
     let height = ((room.height - gap * (number - 1.0)) / number).min(tallest);
     let used = number * height + gap * (number - 1.0);
-    let top = if is_centred { room.y + (room.height - used).max(0.0) / 2.0 } else { room.y };
+    let top = if is_centred {
+        room.y + (room.height - used).max(0.0) / 2.0
+    } else {
+        room.y
+    };
     let place = |index: usize| {
         let y = top + count(index) * (height + gap);
         Place::new(room.x, y, room.width, height)
     };
-    nodes.iter().enumerate().map(|(index, node)| (*node, place(index))).collect()
+    nodes
+        .iter()
+        .enumerate()
+        .map(|(index, node)| (*node, place(index)))
+        .collect()
 }
 
 /// Cards side by side in `lines` lines.
@@ -221,7 +268,11 @@ fn beside(nodes: &[NodeId], room: Place, lines: usize) -> Vec<(NodeId, Place)> {
         let x = room.x + count(column) * (width + gap);
         Place::new(x, room.y + count(line) * (height + gap), width, height)
     };
-    nodes.iter().enumerate().map(|(index, node)| (*node, place(index))).collect()
+    nodes
+        .iter()
+        .enumerate()
+        .map(|(index, node)| (*node, place(index)))
+        .collect()
 }
 
 /// The strip at the top that belongs to the section's title and tabs.

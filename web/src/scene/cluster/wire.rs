@@ -30,10 +30,18 @@ pub(super) fn draw_parked(scene: &mut Scene, view: &View<'_>, places: &Places) {
             Waiting::Join | Waiting::Sync | Waiting::Produce => true,
             Waiting::Fetch | Waiting::CoordinatorAppend => is_lit,
         };
-        let ends = (places.node(parked.from), places.node(NodeId::Broker(parked.at)));
+        let ends = (
+            places.node(parked.from),
+            places.node(NodeId::Broker(parked.at)),
+        );
         if let (true, (Some(from), Some(to))) = (is_news, ends) {
             let target = scene.target(selection);
-            let thread = Thread { parked, from, to, is_lit };
+            let thread = Thread {
+                parked,
+                from,
+                to,
+                is_lit,
+            };
             draw_thread(scene, places, &thread, target);
         }
     }
@@ -48,7 +56,11 @@ struct Thread<'a> {
 }
 
 fn draw_thread(scene: &mut Scene, places: &Places, thread: &Thread<'_>, target: usize) {
-    let ink = if thread.parked.waiting == Waiting::Sync { Ink::Accent } else { Ink::Warn };
+    let ink = if thread.parked.waiting == Waiting::Sync {
+        Ink::Accent
+    } else {
+        Ink::Warn
+    };
     let width = if thread.is_lit { 1.8 } else { 1.2 };
     let style = Style::dashed(ink, width, (3.0, 4.0)).alpha(if thread.is_lit { 1.0 } else { 0.75 });
     let (from, to) = (thread.from, thread.to);
@@ -56,18 +68,33 @@ fn draw_thread(scene: &mut Scene, places: &Places, thread: &Thread<'_>, target: 
     if places.is_narrow {
         let start = (from.centre().0, from.y);
         let end = (to.centre().0, to.bottom());
-        let half = (start.1 + end.1) / 2.0;
-        push(Geometry::Curve([start, (start.0, half), (end.0, half), end]));
+        let half = f64::midpoint(start.1, end.1);
+        push(Geometry::Curve([
+            start,
+            (start.0, half),
+            (end.0, half),
+            end,
+        ]));
         return;
     }
-    let is_consumer = places.consumers.iter().any(|(node, _)| *node == thread.parked.from);
+    let is_consumer = places
+        .consumers
+        .iter()
+        .any(|(node, _)| *node == thread.parked.from);
     if !is_consumer {
         let partition = thread.parked.partitions.first();
-        let strip = partition.and_then(|p| places.strip(thread.parked.at, *p)).unwrap_or(to);
+        let strip = partition
+            .and_then(|p| places.strip(thread.parked.at, *p))
+            .unwrap_or(to);
         let start = (from.right(), from.centre().1);
         let end = (strip.x - 2.0, strip.centre().1);
-        let half = (start.0 + end.0) / 2.0;
-        push(Geometry::Curve([start, (half, start.1), (half, end.1), end]));
+        let half = f64::midpoint(start.0, end.0);
+        push(Geometry::Curve([
+            start,
+            (half, start.1),
+            (half, end.1),
+            end,
+        ]));
         return;
     }
     // From the consumer down into the channel under the brokers, along it, and up.
@@ -77,13 +104,23 @@ fn draw_thread(scene: &mut Scene, places: &Places, thread: &Thread<'_>, target: 
     let turn = (last.right() - 34.0, floor);
     let gap = from.x - last.right();
     let lean = (from.x - gap * 0.9, start.1);
-    push(Geometry::Curve([start, lean, (last.right() + gap * 0.2, floor), turn]));
+    push(Geometry::Curve([
+        start,
+        lean,
+        (last.right() + gap * 0.2, floor),
+        turn,
+    ]));
     let (x, _) = to.centre();
     if x + 14.0 < turn.0 {
         push(Geometry::Line(vec![turn, (x + 12.0, floor)]));
     }
     let corner = (x + 12.0, floor);
-    push(Geometry::Curve([corner, (x, floor), (x, floor - 2.0), (x, to.bottom())]));
+    push(Geometry::Curve([
+        corner,
+        (x, floor),
+        (x, floor - 2.0),
+        (x, to.bottom()),
+    ]));
 }
 
 /// Draws the trails of messages that arrived a moment ago, so that at speed one sees who spoke to
@@ -96,9 +133,15 @@ pub(super) fn draw_trails(scene: &mut Scene, view: &View<'_>, places: &Places, t
     let from = SimTime(view.now().0.saturating_sub(afterglow.0));
     // The newest message of each pair in each direction stands for all.
     let mut shown: Vec<(NodeId, NodeId)> = Vec::new();
-    let seen: Vec<_> = view.history.messages().seen(from, view.now(), view.clip()).collect();
+    let seen: Vec<_> = view
+        .history
+        .messages()
+        .seen(from, view.now(), view.clip())
+        .collect();
     for message in seen.into_iter().rev().take(400) {
-        let Some((end, _fate)) = message.end(view.clip()) else { continue };
+        let Some((end, _fate)) = message.end(view.clip()) else {
+            continue;
+        };
         let pair = (message.from, message.to);
         let is_news = is_news(message.api) || message.error_code != ErrorCode::None;
         if shown.contains(&pair) || 24 <= shown.len() {
@@ -110,11 +153,18 @@ pub(super) fn draw_trails(scene: &mut Scene, view: &View<'_>, places: &Places, t
         shown.push(pair);
         let age = real(view.now().since(end.at).0) / real(afterglow.0.max(1));
         let alpha = (1.0 - age).clamp(0.0, 1.0);
-        let ends = (start.edge_towards(stop.centre()), stop.edge_towards(start.centre()));
+        let ends = (
+            start.edge_towards(stop.centre()),
+            stop.edge_towards(start.centre()),
+        );
         let ink = if is_news { Ink::Accent } else { Ink::Faint };
         let strength = if is_news { 0.9 } else { 0.45 };
         let line = Geometry::Line(vec![ends.0, ends.1]);
-        scene.push(Layer::Ground, line, Style::line(ink, 1.2).alpha(alpha * strength));
+        scene.push(
+            Layer::Ground,
+            line,
+            Style::line(ink, 1.2).alpha(alpha * strength),
+        );
         if is_news && 0.25 < alpha {
             let middle = between(ends.0, ends.1, 0.5);
             let text = label(message.api, message.is_response, message.error_code);
@@ -137,12 +187,24 @@ pub(super) fn draw_packets(scene: &mut Scene, view: &View<'_>, places: &Places, 
         let body = body_of(view, packet);
         let strip = |node: NodeId, card: Place| {
             let strip = body.partition.and_then(|p| places.strip(node.broker()?, p));
-            strip.map_or(card, |strip| Place::new(card.x, strip.y, card.width, strip.height))
+            strip.map_or(card, |strip| {
+                Place::new(card.x, strip.y, card.width, strip.height)
+            })
         };
         let (from, to) = (strip(packet.from, from), strip(packet.to, to));
         let start = from.edge_towards(to.centre());
         let stop = to.edge_towards(from.centre());
-        draw_token(scene, view, taken, &Token { packet, body, start, stop });
+        draw_token(
+            scene,
+            view,
+            taken,
+            &Token {
+                packet,
+                body,
+                start,
+                stop,
+            },
+        );
     }
 }
 
@@ -163,8 +225,8 @@ struct Body {
     error_code: ErrorCode,
 }
 
-fn draw_token(scene: &mut Scene, view: &View<'_>, taken: &mut Taken, token: &Token<'_>) {
-    let packet = token.packet;
+fn draw_token(scene: &mut Scene, view: &View<'_>, taken: &mut Taken, sent: &Token<'_>) {
+    let packet = sent.packet;
     let share = match packet.due_at {
         // A held message waits half way, where the link is cut.
         None => 0.5,
@@ -174,20 +236,32 @@ fn draw_token(scene: &mut Scene, view: &View<'_>, taken: &mut Taken, token: &Tok
             (real(view.now().since(packet.sent_at).0) / all).clamp(0.0, 1.0)
         }
     };
-    let at = between(token.start, token.stop, share);
-    let selection = Selection::Packet { packet: packet.packet, entry: packet.entry };
+    let at = between(sent.start, sent.stop, share);
+    let selection = Selection::Packet {
+        packet: packet.packet,
+        entry: packet.entry,
+    };
     let is_lit = view.is_lit(&selection);
     let target = scene.target(selection);
-    let line = Geometry::Line(vec![token.start, token.stop]);
-    let wire = if is_lit { Style::line(Ink::Accent, 1.4) } else { Style::line(Ink::Line, 1.2) };
+    let line = Geometry::Line(vec![sent.start, sent.stop]);
+    let wire = if is_lit {
+        Style::line(Ink::Accent, 1.4)
+    } else {
+        Style::line(Ink::Line, 1.2)
+    };
     scene.push(Layer::Ground, line, wire);
-    let ink = match (token.body.error_code, token.body.partition) {
+    let ink = match (sent.body.error_code, sent.body.partition) {
         (ErrorCode::None, Some(partition)) => Ink::Hue(view.hue(partition)),
         (ErrorCode::None, None) => Ink::Accent,
         _ => Ink::Warn,
     };
     let radius = if is_lit { 5.5 } else { 4.2 };
-    scene.push_for(target, Layer::Token, Geometry::Circle(at, radius + 5.0), Style::GHOST);
+    scene.push_for(
+        target,
+        Layer::Token,
+        Geometry::Circle(at, radius + 5.0),
+        Style::GHOST,
+    );
     // A request is a disc, its answer a ring.
     let style = if packet.is_response {
         Style::fill(Ink::Panel).edged(ink, 2.0)
@@ -195,10 +269,10 @@ fn draw_token(scene: &mut Scene, view: &View<'_>, taken: &mut Taken, token: &Tok
         Style::fill(ink).edged(Ink::Panel, 1.0)
     };
     scene.push_for(target, Layer::Token, Geometry::Circle(at, radius), style);
-    let mut text = label(packet.api, packet.is_response, token.body.error_code);
+    let mut text = label(packet.api, packet.is_response, sent.body.error_code);
     if packet.due_at.is_none() {
         text = view.say("stage.held", &[("message", &text)]);
-    } else if let Some(partition) = token.body.partition {
+    } else if let Some(partition) = sent.body.partition {
         text = format!("{text} {}", view.partition_name(partition));
     }
     draw_label(scene, view, taken, (at, text));
@@ -229,7 +303,10 @@ fn draw_label(
         if taken.take(place.boxed()) {
             let paper = place.grown(2.0).rect(3.0);
             scene.push(Layer::Token, paper, Style::fill(Ink::Panel).alpha(0.85));
-            let set = Type { font, align: Align::Start };
+            let set = Type {
+                font,
+                align: Align::Start,
+            };
             scene.text((left, top + 9.5), text, set, Ink::Mute);
             return;
         }
@@ -259,8 +336,13 @@ fn is_news(api: ApiKey) -> bool {
 }
 
 fn body_of(view: &View<'_>, packet: &PacketView) -> Body {
-    let mut body = Body { partition: None, error_code: ErrorCode::None };
-    let Some(entry) = view.trace.entry(packet.entry) else { return body };
+    let mut body = Body {
+        partition: None,
+        error_code: ErrorCode::None,
+    };
+    let Some(entry) = view.trace.entry(packet.entry) else {
+        return body;
+    };
     match &entry.event {
         TraceEvent::RequestSent { body: request, .. } => match request.as_ref() {
             Request::Produce(produce) => {
@@ -293,14 +375,18 @@ fn body_of(view: &View<'_>, packet: &PacketView) -> Body {
         _ => {}
     }
     let shows = |partition: &TopicPartition| {
-        view.partitions().any(|known| known.topic_partition == *partition)
+        view.partitions()
+            .any(|known| known.topic_partition == *partition)
     };
     body.partition = body.partition.filter(shows);
     body
 }
 
 fn between(from: (f64, f64), to: (f64, f64), share: f64) -> (f64, f64) {
-    (from.0 + (to.0 - from.0) * share, from.1 + (to.1 - from.1) * share)
+    (
+        from.0 + (to.0 - from.0) * share,
+        from.1 + (to.1 - from.1) * share,
+    )
 }
 
 /// More tokens than this at once are a cloud, not a picture.

@@ -1,6 +1,6 @@
 //! Messages as lines from lane to lane.
 
-use super::{Lane, Lanes, Role};
+use super::{Lane, LaneFilter, Lanes, Role};
 use crate::driver::history::messages::{Fate, Message};
 use crate::driver::selection::Selection;
 use crate::scene::fit::Taken;
@@ -8,7 +8,7 @@ use crate::scene::scale::{TimeScale, real, whole};
 use crate::scene::shape::{Align, Font, Geometry, Layer, Scene, Style, Type};
 use crate::scene::theme::Ink;
 use crate::scene::view::View;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use terrarium_core::wire::api::ApiKey;
 use terrarium_core::wire::error_code::ErrorCode;
 
@@ -32,34 +32,65 @@ pub(super) fn draw(
     taken: &mut Taken,
 ) {
     let mut drawn: BTreeSet<(usize, usize, Weight, u64)> = BTreeSet::new();
-    let mut named: Vec<(ApiKey, f64)> = Vec::new();
-    for message in view.history.messages().seen(scale.from(), scale.to(), view.clip()) {
+    let mut named: Vec<(&'static str, f64)> = Vec::new();
+    let walls = walls(view, scale, lanes);
+    for message in view
+        .history
+        .messages()
+        .seen(scale.from(), scale.to(), view.clip())
+    {
         let place = |node| lanes.all.iter().position(|lane| lane.node == node);
-        let (Some(from), Some(to)) = (place(message.from), place(message.to)) else { continue };
-        let (Some(start), Some(stop)) = (lanes.all.get(from), lanes.all.get(to)) else { continue };
-        let Some(weight) = weight(message, start, stop) else { continue };
-        // Of messages on one pixel the first is drawn.
-        let selection = Selection::Packet { packet: message.packet, entry: message.sent.index };
+        let (Some(from), Some(to)) = (place(message.from), place(message.to)) else {
+            continue;
+        };
+        let (Some(start), Some(stop)) = (lanes.all.get(from), lanes.all.get(to)) else {
+            continue;
+        };
+        let selection = Selection::Packet {
+            packet: message.packet,
+            entry: message.sent.index,
+        };
         let is_lit = view.is_lit(&selection);
-        let pixel = whole(scale.x(message.sent.at) / if weight == Weight::Light { 2.0 } else { 1.0 });
+        let weight = weight(message);
+        let is_wall = walls.contains(&(from, to)) || !belongs(lanes, message.api);
+        if weight == Weight::Light && is_wall && !is_lit {
+            continue;
+        }
+        // Of messages on one pixel the first is drawn.
+        let pixel =
+            whole(scale.x(message.sent.at) / if weight == Weight::Light { 2.0 } else { 1.0 });
         if !drawn.insert((from, to, weight, pixel)) && !is_lit {
             continue;
         }
         if ARROWS_MAX < drawn.len() {
             break;
         }
-        let arrow = Arrow { message, start, stop, weight, is_lit };
+        let arrow = Arrow {
+            message,
+            start,
+            stop,
+            weight,
+            is_lit,
+        };
         let target = scene.target(selection);
         draw_arrow(scene, view, scale, &arrow, target);
         // Of a crowd of equal messages the first is named.
         let x = scale.x(message.sent.at);
-        let is_crowd = named.iter().any(|(api, at)| *api == message.api && (x - at).abs() < 110.0);
+        let name = name(message);
+        let apart = if weight == Weight::Trouble {
+            400.0
+        } else {
+            110.0
+        };
+        let is_crowd = named
+            .iter()
+            .any(|(known, at)| *known == name && (x - at).abs() < apart);
         if weight != Weight::Light
             && (!is_crowd || is_lit)
             && named.len() < NAMES_MAX
             && draw_name(scene, view, scale, &arrow, taken)
         {
-            named.push((message.api, x));
+            named.push((name, x));
         }
     }
 }
@@ -73,26 +104,68 @@ struct Arrow<'a> {
     is_lit: bool,
 }
 
-fn weight(message: &Message, start: &Lane, stop: &Lane) -> Option<Weight> {
-    let is_trouble = message.is_response && message.error_code != ErrorCode::None;
-    let is_between_brokers = |lane: &Lane| {
-        matches!(lane.role, Role::Broker | Role::Coordinator | Role::Controller)
-    };
-    let among_brokers = is_between_brokers(start) && is_between_brokers(stop);
-    let weight = match message.api {
-        // Followers ask all day long; what is out of the ordinary shows in the ISR.
-        ApiKey::Fetch | ApiKey::FetchMetadataLog | ApiKey::BrokerHeartbeat if among_brokers => {
-            return Some(Weight::Light);
+/// Pairs of lanes between which so many light messages pass that their lines would be a wall.
+/// They show again when one zooms in.
+fn walls(view: &View<'_>, scale: &TimeScale, lanes: &Lanes) -> BTreeSet<(usize, usize)> {
+    let mut counts: BTreeMap<(usize, usize), u32> = BTreeMap::new();
+    for message in view
+        .history
+        .messages()
+        .seen(scale.from(), scale.to(), view.clip())
+    {
+        let place = |node| lanes.all.iter().position(|lane| lane.node == node);
+        if weight(message) == Weight::Light
+            && belongs(lanes, message.api)
+            && let (Some(from), Some(to)) = (place(message.from), place(message.to))
+        {
+            *counts.entry((from, to)).or_default() += 1;
         }
+    }
+    let limit = (scale.x_to - scale.x_from) / PIXELS_PER_LIGHT;
+    counts
+        .into_iter()
+        .filter(|(_, count)| limit < f64::from(*count))
+        .map(|(pair, _)| pair)
+        .collect()
+}
+
+/// Whether light messages of an API have to do with what the lanes are about.
+fn belongs(lanes: &Lanes, api: ApiKey) -> bool {
+    lanes.filter != LaneFilter::Group
+        || matches!(
+            api,
+            ApiKey::Heartbeat
+                | ApiKey::OffsetCommit
+                | ApiKey::OffsetFetch
+                | ApiKey::FindCoordinator
+        )
+}
+
+fn weight(message: &Message) -> Weight {
+    // That a new member has to come again with its id is the usual way in (KIP-394).
+    let is_usual = matches!(
+        message.error_code,
+        ErrorCode::None | ErrorCode::MemberIdRequired
+    );
+    if message.is_response && !is_usual {
+        return Weight::Trouble;
+    }
+    match message.api {
         ApiKey::JoinGroup
         | ApiKey::SyncGroup
         | ApiKey::LeaveGroup
         | ApiKey::AlterPartition
         | ApiKey::BrokerRegistration => Weight::Heavy,
         _ => Weight::Light,
-    };
-    // An answer to a join that merely hands out an id, or tells that the coordinator moved.
-    Some(if is_trouble { weight.max(Weight::Trouble) } else { weight })
+    }
+}
+
+/// What a message is called: a trouble by its error.
+fn name(message: &Message) -> &'static str {
+    match (message.is_response, message.error_code) {
+        (true, ErrorCode::None) | (false, _) => message.api.name(),
+        (true, code) => code.name(),
+    }
 }
 
 fn draw_arrow(
@@ -105,8 +178,16 @@ fn draw_arrow(
     let message = arrow.message;
     let is_down = arrow.start.y < arrow.stop.y;
     let lean = |lane: &Lane, towards_down: bool| {
-        let gap = if lane.role == Role::Consumer { lane.half + 1.0 } else { 1.5 };
-        if towards_down { lane.y + gap } else { lane.y - gap }
+        let gap = if lane.role == Role::Consumer {
+            lane.half + 1.0
+        } else {
+            1.5
+        };
+        if towards_down {
+            lane.y + gap
+        } else {
+            lane.y - gap
+        }
     };
     let y_from = lean(arrow.start, is_down);
     let y_to = lean(arrow.stop, !is_down);
@@ -123,7 +204,10 @@ fn draw_arrow(
         }
         (None, None) => 0.5,
     };
-    let tip = (x_from + (x_to - x_from) * share, y_from + (y_to - y_from) * share);
+    let tip = (
+        x_from + (x_to - x_from) * share,
+        y_from + (y_to - y_from) * share,
+    );
     if tip.0 < scale.x_from - 1.0 || scale.x_to + 1.0 < x_from {
         return;
     }
@@ -137,12 +221,21 @@ fn draw_arrow(
     };
     scene.push_for(target, Layer::Wire, line, style);
     if end.is_none() {
-        scene.push_for(target, Layer::Token, Geometry::Circle(tip, 3.0), Style::fill(ink));
+        scene.push_for(
+            target,
+            Layer::Token,
+            Geometry::Circle(tip, 3.0),
+            Style::fill(ink),
+        );
     } else if is_lost {
-        let (x, y) = ((x_from + x_to) / 2.0, (y_from + y_to) / 2.0);
+        let (x, y) = (f64::midpoint(x_from, x_to), f64::midpoint(y_from, y_to));
         for side in [-1.0, 1.0] {
             let cross = vec![(x - 3.0, y - 3.0 * side), (x + 3.0, y + 3.0 * side)];
-            scene.push(Layer::Token, Geometry::Line(cross), Style::line(Ink::Loss, 1.4));
+            scene.push(
+                Layer::Token,
+                Geometry::Line(cross),
+                Style::line(Ink::Loss, 1.4),
+            );
         }
     } else if arrow.weight != Weight::Light && 14.0 < (y_to - y_from).abs() {
         let back = if is_down { -5.0 } else { 5.0 };
@@ -152,7 +245,11 @@ fn draw_arrow(
             tip,
             (tip.0 + slope + 3.0, tip.1 + back),
         ];
-        scene.push(Layer::Wire, Geometry::Line(head), Style::line(ink, width).alpha(alpha));
+        scene.push(
+            Layer::Wire,
+            Geometry::Line(head),
+            Style::line(ink, width).alpha(alpha),
+        );
     }
 }
 
@@ -164,10 +261,10 @@ fn look(arrow: &Arrow<'_>, is_lost: bool) -> (Ink, f64, f64) {
         return (Ink::Text, 1.8, 1.0);
     }
     match (arrow.weight, arrow.message.is_response) {
-        (Weight::Light, _) => (Ink::Faint, 1.0, 0.35),
+        (Weight::Light, _) => (Ink::Faint, 1.0, 0.3),
         (Weight::Heavy, false) => (Ink::Accent, 1.4, 1.0),
         (Weight::Heavy, true) => (Ink::Accent, 1.1, 0.6),
-        (Weight::Trouble, _) => (Ink::Warn, 1.2, 0.9),
+        (Weight::Trouble, _) => (Ink::Warn, 1.0, 0.55),
     }
 }
 
@@ -183,18 +280,26 @@ fn draw_name(
     if message.is_response && arrow.weight != Weight::Trouble && !arrow.is_lit {
         return false;
     }
-    let text = match (message.is_response, message.error_code) {
-        (true, ErrorCode::None) | (false, _) => message.api.name(),
-        (true, code) => code.name(),
-    };
+    let text = name(message);
     let font = Font::text(105);
     let width = view.measure.width(text, font);
     let x = scale.x(message.sent.at);
     // Close to the lane of a broker there is more room than between consumers.
-    let upper = if arrow.start.y < arrow.stop.y { arrow.start } else { arrow.stop };
+    let upper = if arrow.start.y < arrow.stop.y {
+        arrow.start
+    } else {
+        arrow.stop
+    };
     let y = upper.y + 23.0;
-    let ink = if arrow.weight == Weight::Trouble { Ink::Warn } else { Ink::Accent };
-    let sides = [(x - 5.0 - width, x - 5.0, Align::End), (x + 5.0, x + 5.0, Align::Start)];
+    let ink = if arrow.weight == Weight::Trouble {
+        Ink::Warn
+    } else {
+        Ink::Accent
+    };
+    let sides = [
+        (x - 5.0 - width, x - 5.0, Align::End),
+        (x + 5.0, x + 5.0, Align::Start),
+    ];
     for (left, anchor, align) in sides {
         let is_inside = scale.x_from - 4.0 <= left && left + width <= scale.x_to;
         if is_inside && taken.take([left - 3.0, y - 10.0, width + 6.0, 13.0]) {
@@ -207,5 +312,7 @@ fn draw_name(
 
 /// More lines than this are a wall.
 const ARROWS_MAX: usize = 3_000;
+/// Light messages may lie so close on average.
+const PIXELS_PER_LIGHT: f64 = 18.0;
 /// More names than this nobody reads.
 const NAMES_MAX: usize = 40;

@@ -24,8 +24,16 @@ pub(super) fn draw(
     taken: &mut Taken,
 ) {
     for lane in &lanes.all {
-        let Some(past) = view.history.lane(lane.node) else { continue };
-        let mut brush = Brush { scene, view, scale, lane, past };
+        let Some(past) = view.history.lane(lane.node) else {
+            continue;
+        };
+        let mut brush = Brush {
+            scene,
+            view,
+            scale,
+            lane,
+            past,
+        };
         match lane.role {
             Role::Consumer => brush.draw_consumer(lanes, taken),
             Role::Broker => brush.draw_broker(taken),
@@ -54,8 +62,11 @@ impl Brush<'_, '_> {
     }
 
     fn draw_broker(&mut self, taken: &mut Taken) {
-        let shown: Vec<TopicPartition> =
-            self.view.partitions().map(|partition| partition.topic_partition).collect();
+        let shown: Vec<TopicPartition> = self
+            .view
+            .partitions()
+            .map(|partition| partition.topic_partition)
+            .collect();
         let mut led = spans(self, &self.past.leads, |(partition, _)| *partition);
         led.retain(|(partition, ..)| shown.contains(partition));
         self.draw_stripes(&led, taken);
@@ -65,7 +76,10 @@ impl Brush<'_, '_> {
 
     /// Paints the lane with the colours of the partitions that are held at each time.
     fn draw_stripes(&mut self, held: &[(TopicPartition, f64, f64, u64)], taken: &mut Taken) {
-        let mut edges: Vec<f64> = held.iter().flat_map(|(_, from, to, _)| [*from, *to]).collect();
+        let mut edges: Vec<f64> = held
+            .iter()
+            .flat_map(|(_, from, to, _)| [*from, *to])
+            .collect();
         edges.sort_by(f64::total_cmp);
         // What is narrower than a pixel joins its neighbour.
         edges.dedup_by(|next, kept| *next - *kept < 0.8);
@@ -73,8 +87,10 @@ impl Brush<'_, '_> {
         for pair in edges.windows(2) {
             let [from, to] = pair else { continue };
             let middle = (from + to) / 2.0;
-            let mut now: Vec<&(TopicPartition, f64, f64, u64)> =
-                held.iter().filter(|(_, begin, end, _)| *begin <= middle && middle < *end).collect();
+            let mut now: Vec<&(TopicPartition, f64, f64, u64)> = held
+                .iter()
+                .filter(|(_, begin, end, _)| *begin <= middle && middle < *end)
+                .collect();
             now.sort_by_key(|(partition, ..)| *partition);
             let height = 2.0 * lane.half / count(now.len().max(1));
             for (line, (partition, _, _, entry)) in now.iter().enumerate() {
@@ -85,7 +101,8 @@ impl Brush<'_, '_> {
                 let is_dim = self.view.selection.and_then(Selection::partition).is_some()
                     && !self.view.is_partition_lit(*partition);
                 let style = Style::fill(Ink::Hue(hue)).alpha(if is_dim { 0.4 } else { 1.0 });
-                self.scene.push_for(target, Layer::Body, place.rect(1.5), style);
+                self.scene
+                    .push_for(target, Layer::Body, place.rect(1.5), style);
                 if 11.0 <= height {
                     self.write_in_stripe(*partition, place);
                 }
@@ -102,7 +119,15 @@ impl Brush<'_, '_> {
         if self.view.measure.width(&name, font) + 10.0 < place.width {
             let at = (place.x + 5.0, place.centre().1 + 3.4);
             let ink = Ink::OnHue(self.view.hue(partition));
-            self.scene.text(at, name, Type { font, align: Align::Start }, ink);
+            self.scene.text(
+                at,
+                name,
+                Type {
+                    font,
+                    align: Align::Start,
+                },
+                ink,
+            );
         }
     }
 
@@ -117,7 +142,15 @@ impl Brush<'_, '_> {
         let width = self.view.measure.width(&text, font);
         let y = self.lane.y - self.lane.half - 4.0;
         if width + 4.0 < to - from && taken.take([from, y - 9.0, width + 4.0, 11.0]) {
-            self.scene.text((from + 1.0, y), text, Type { font, align: Align::Start }, Ink::Mute);
+            self.scene.text(
+                (from + 1.0, y),
+                text,
+                Type {
+                    font,
+                    align: Align::Start,
+                },
+                Ink::Mute,
+            );
         }
     }
 
@@ -154,7 +187,11 @@ impl Brush<'_, '_> {
         for (from, to, still) in stills {
             let target = self.scene.target(Selection::Entry(still.from.index));
             let is_pause = matches!(still.what, Standstill::Paused { .. });
-            self.hatch((from, to.max(from + 1.5)), target, if is_pause { 0.72 } else { 1.0 });
+            self.hatch(
+                (from, to.max(from + 1.5)),
+                target,
+                if is_pause { 0.72 } else { 1.0 },
+            );
             let word = match &still.what {
                 Standstill::Down { .. } => self.view.say("stage.down", &[]),
                 Standstill::Closed { .. } => self.view.say("stage.closed", &[]),
@@ -164,9 +201,14 @@ impl Brush<'_, '_> {
             let width = self.view.measure.width(&word, font) + 8.0;
             if width + 8.0 < to - from && 5.0 <= self.lane.half {
                 let plate = Place::new(from + 4.0, self.lane.y - 6.5, width, 13.0);
-                self.scene.push(Layer::Mark, plate.rect(3.0), Style::fill(Ink::Panel));
-                let set = Type { font, align: Align::Start };
-                self.scene.text((from + 8.0, self.lane.y + 3.5), word, set, Ink::Warn);
+                self.scene
+                    .push(Layer::Mark, plate.rect(3.0), Style::fill(Ink::Panel));
+                let set = Type {
+                    font,
+                    align: Align::Start,
+                };
+                self.scene
+                    .text((from + 8.0, self.lane.y + 3.5), word, set, Ink::Warn);
                 taken.hold(plate.boxed());
             }
         }
@@ -179,7 +221,8 @@ impl Brush<'_, '_> {
         let lane = self.lane;
         let place = Place::new(from, lane.y - lane.half, to - from, 2.0 * lane.half);
         let style = Style::fill(Ink::Hatch).alpha(alpha);
-        self.scene.push_for(target, Layer::Body, place.rect(1.5), style);
+        self.scene
+            .push_for(target, Layer::Body, place.rect(1.5), style);
     }
 
     /// Outlines records that take long, and says how long.
@@ -198,16 +241,27 @@ impl Brush<'_, '_> {
             let now = self.scale.x_held(self.view.now()).clamp(from, to);
             let place = |from: f64, to: f64| {
                 let lane = self.lane;
-                Place::new(from, lane.y - lane.half - 4.0, to - from, 2.0 * lane.half + 8.0)
+                Place::new(
+                    from,
+                    lane.y - lane.half - 4.0,
+                    to - from,
+                    2.0 * lane.half + 8.0,
+                )
             };
             let target = self.scene.target(Selection::Entry(work.from.index));
             let whole = place(from, to);
-            self.scene.push_for(target, Layer::Body, whole.rect(5.0), Style::GHOST);
+            self.scene
+                .push_for(target, Layer::Body, whole.rect(5.0), Style::GHOST);
             let mut style = Style::line(Ink::Warn, 1.4);
             if now - from < 3.0 {
-                style.stroke = Some(Stroke { ink: Ink::Warn, width: 1.4, dash: Some((4.0, 4.0)) });
+                style.stroke = Some(Stroke {
+                    ink: Ink::Warn,
+                    width: 1.4,
+                    dash: Some((4.0, 4.0)),
+                });
             }
-            self.scene.push_for(target, Layer::Mark, whole.rect(5.0), style);
+            self.scene
+                .push_for(target, Layer::Mark, whole.rect(5.0), style);
             self.write_work(work, (from, to), lanes, taken);
         }
     }
@@ -225,7 +279,11 @@ impl Brush<'_, '_> {
         let view = self.view;
         let offset = work.what.offset.to_string();
         let time = words::span(work.what.until.since(work.from.at));
-        let args = [("offset", offset.as_str()), ("time", &time), ("value", &work.what.value)];
+        let args = [
+            ("offset", offset.as_str()),
+            ("time", &time),
+            ("value", &work.what.value),
+        ];
         let has_value = !work.what.value.is_empty() && work.what.value.chars().count() <= 8;
         let short = if has_value {
             view.say("stage.work-value", &args)
@@ -244,15 +302,25 @@ impl Brush<'_, '_> {
         if lasts && !others.is_empty() && Span(2_000_000) < work.what.until.since(work.from.at) {
             let names = words::list(others.iter().map(|p| view.partition_name(*p)));
             let behind = view.say("stage.work-behind", &[("partitions", &names)]);
-            texts.insert(0, format!("{}{behind}", texts.first().cloned().unwrap_or_default()));
+            texts.insert(
+                0,
+                format!("{}{behind}", texts.first().cloned().unwrap_or_default()),
+            );
         }
         let font = Font::text(110);
         let y = self.lane.y + self.lane.half + 18.0;
         for text in texts {
             let width = view.measure.width(&text, font);
-            let room = if lasts { self.scale.x_to - from } else { to - from };
+            let room = if lasts {
+                self.scale.x_to - from
+            } else {
+                to - from
+            };
             if width <= room - 6.0 && taken.take([from, y - 11.0, width + 8.0, 14.0]) {
-                let set = Type { font, align: Align::Start };
+                let set = Type {
+                    font,
+                    align: Align::Start,
+                };
                 self.scene.text((from + 5.0, y), text, set, Ink::Warn);
                 return;
             }
@@ -283,7 +351,10 @@ impl Brush<'_, '_> {
                 let middle = f64::midpoint(left, right);
                 let place = [middle - width / 2.0, y - 10.0, width, 12.0];
                 if width < right - left && taken.take(place) {
-                    let set = Type { font, align: Align::Middle };
+                    let set = Type {
+                        font,
+                        align: Align::Middle,
+                    };
                     self.scene.text((middle, y), text, set, Ink::Mute);
                     break;
                 }
@@ -293,14 +364,20 @@ impl Brush<'_, '_> {
 
     /// Says in whose ISR a broker is missing.
     fn draw_out_of_isr(&mut self, taken: &mut Taken) {
-        let shown: Vec<TopicPartition> =
-            self.view.partitions().map(|partition| partition.topic_partition).collect();
+        let shown: Vec<TopicPartition> = self
+            .view
+            .partitions()
+            .map(|partition| partition.topic_partition)
+            .collect();
         let mut out = spans(self, &self.past.out_of_isr, |partition| *partition);
         out.retain(|(partition, ..)| shown.contains(partition));
         let font = Font::text(105);
         let mut groups: Vec<(f64, f64, u64, Vec<TopicPartition>)> = Vec::new();
         for (partition, from, to, entry) in out {
-            match groups.iter_mut().find(|g| (g.0 - from).abs() < 3.0 && (g.1 - to).abs() < 3.0) {
+            match groups
+                .iter_mut()
+                .find(|g| (g.0 - from).abs() < 3.0 && (g.1 - to).abs() < 3.0)
+            {
                 Some((.., partitions)) => partitions.push(partition),
                 None => groups.push((from, to, entry, vec![partition])),
             }
@@ -311,15 +388,26 @@ impl Brush<'_, '_> {
             let y = lane.y - lane.half - 3.0;
             let place = Place::new(from, y, (to - from).max(2.0), 2.0 * lane.half + 6.0);
             let style = Style::dashed(Ink::Warn, 1.2, (4.0, 3.0));
-            self.scene.push_for(target, Layer::Mark, place.rect(4.0), style);
+            self.scene
+                .push_for(target, Layer::Mark, place.rect(4.0), style);
             let names = words::list(partitions.iter().map(|p| self.view.partition_name(*p)));
-            let long = self.view.say("stage.out-of-isr-of", &[("partitions", &names)]);
+            let long = self
+                .view
+                .say("stage.out-of-isr-of", &[("partitions", &names)]);
             for text in [long, self.view.say("stage.out-of-isr", &[])] {
                 let width = self.view.measure.width(&text, font);
                 let box_ = [from, lane.y + lane.half + 4.0, width + 4.0, 13.0];
                 if width < (to - from).max(90.0) && taken.take(box_) {
-                    let set = Type { font, align: Align::Start };
-                    self.scene.text((from + 2.0, lane.y + lane.half + 14.0), text, set, Ink::Warn);
+                    let set = Type {
+                        font,
+                        align: Align::Start,
+                    };
+                    self.scene.text(
+                        (from + 2.0, lane.y + lane.half + 14.0),
+                        text,
+                        set,
+                        Ink::Warn,
+                    );
                     break;
                 }
             }
@@ -331,7 +419,8 @@ impl Brush<'_, '_> {
     }
 
     fn end_x<T>(&self, interval: &Interval<T>) -> f64 {
-        self.scale.x_held(interval.end_or(self.view.clip(), self.view.now()))
+        self.scale
+            .x_held(interval.end_or(self.view.clip(), self.view.now()))
     }
 }
 
@@ -343,7 +432,12 @@ fn spans<T>(
 ) -> Vec<(TopicPartition, f64, f64, u64)> {
     let seen = track.seen(brush.scale.from(), brush.scale.to(), brush.view.clip());
     seen.map(|held| {
-        (partition(&held.what), brush.x(held.from.at), brush.end_x(held), held.from.index)
+        (
+            partition(&held.what),
+            brush.x(held.from.at),
+            brush.end_x(held),
+            held.from.index,
+        )
     })
     .collect()
 }

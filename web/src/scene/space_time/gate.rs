@@ -23,7 +23,12 @@ pub(super) fn draw(
     lanes: &Lanes,
     taken: &mut Taken,
 ) {
-    let mut brush = Brush { scene, view, scale, lanes };
+    let mut brush = Brush {
+        scene,
+        view,
+        scale,
+        lanes,
+    };
     brush.draw_states();
     let phases: Vec<&Interval<Phase>> = view
         .history
@@ -48,14 +53,16 @@ struct Brush<'a, 'b> {
 impl Brush<'_, '_> {
     /// A thin strip under a coordinator's lane: the states of its groups.
     fn draw_states(&mut self) {
-        let seen = self.view.history.phases().seen(
-            self.scale.from(),
-            self.scale.to(),
-            self.view.clip(),
-        );
+        let seen =
+            self.view
+                .history
+                .phases()
+                .seen(self.scale.from(), self.scale.to(), self.view.clip());
         let phases: Vec<&Interval<Phase>> = seen.collect();
         for phase in phases {
-            let Some(lane) = self.lanes.of_node(phase.what.at) else { continue };
+            let Some(lane) = self.lanes.of_node(phase.what.at) else {
+                continue;
+            };
             if lane.role != Role::Coordinator {
                 continue;
             }
@@ -66,22 +73,33 @@ impl Brush<'_, '_> {
                 GroupState::Stable => (Ink::Accent, 0.3),
             };
             let from = self.scale.x_held(phase.from.at);
-            let to = self.scale.x_held(phase.end_or(self.view.clip(), self.view.now()));
+            let to = self
+                .scale
+                .x_held(phase.end_or(self.view.clip(), self.view.now()));
             let target = self.scene.target(Selection::Entry(phase.from.index));
             let place = Place::new(from, lane.y + 2.0, (to - from).max(1.0), 3.5);
-            self.scene.push_for(target, Layer::Body, place.rect(0.0), Style::fill(ink).alpha(alpha));
+            self.scene.push_for(
+                target,
+                Layer::Body,
+                place.rect(0.0),
+                Style::fill(ink).alpha(alpha),
+            );
         }
     }
 
     /// One join phase: the requests that wait, the gate, and its seats.
     fn draw_barrier(&mut self, phase: &Interval<Phase>, taken: &mut Taken) {
-        let Some(lane) = self.lanes.of_node(phase.what.at).copied() else { return };
+        let Some(lane) = self.lanes.of_node(phase.what.at).copied() else {
+            return;
+        };
         if lane.role != Role::Coordinator {
             return;
         }
         let mut barrier = self.view.history.barrier(phase, self.view.clip());
         // Who came first sits on top, who is missing at the bottom.
-        barrier.seats.sort_by_key(|(node, joined)| (joined.is_none(), *joined, *node));
+        barrier
+            .seats
+            .sort_by_key(|(node, joined)| (joined.is_none(), *joined, *node));
         let is_open = barrier.opened_at.is_some();
         let gate_x = match barrier.opened_at {
             Some(at) => self.scale.x(at),
@@ -113,15 +131,19 @@ impl Brush<'_, '_> {
         for (node, _) in missing {
             let lane = self.view.history.lane(*node);
             let work = lane.and_then(|lane| lane.work.current(clip).last());
-            match work {
-                Some(work) => latest = latest.max(Some(work.what.until)),
-                None => {
-                    latest = None;
-                    break;
-                }
+            if let Some(work) = work {
+                latest = latest.max(Some(work.what.until))
+            } else {
+                latest = None;
+                break;
             }
         }
-        let group = self.view.stage.groups.iter().find(|g| g.group_id == phase.what.group_id);
+        let group = self
+            .view
+            .stage
+            .groups
+            .iter()
+            .find(|g| g.group_id == phase.what.group_id);
         let deadline = group.and_then(|group| group.join_closes_at);
         let at = match (latest, deadline) {
             (Some(latest), Some(deadline)) => latest.min(deadline),
@@ -129,7 +151,10 @@ impl Brush<'_, '_> {
         };
         let right = self.scale.x_to - if self.view.is_narrow() { 18.0 } else { 22.0 };
         // Beyond the right edge the gate stands at the edge, and never behind the playhead.
-        self.scale.x(at).min(right).max(self.scale.x_held(self.view.now()))
+        self.scale
+            .x(at)
+            .min(right)
+            .max(self.scale.x_held(self.view.now()))
     }
 
     /// A row of the tray: the request that waits, and its seat at the gate.
@@ -141,7 +166,11 @@ impl Brush<'_, '_> {
         now_x: f64,
     ) {
         let thick = (self.lanes.row * 0.5).clamp(1.5, 4.0);
-        let stop = if barrier.opened_at.is_some() { gate_x } else { now_x };
+        let stop = if barrier.opened_at.is_some() {
+            gate_x
+        } else {
+            now_x
+        };
         let radius = (self.lanes.row * 0.33).clamp(1.5, 3.0);
         let is_lit = self.view.is_node_lit(node);
         if let Some(at) = joined {
@@ -155,10 +184,15 @@ impl Brush<'_, '_> {
                 let style = Style::dashed(Ink::Warn, 1.0, (1.0, 4.0)).alpha(0.6);
                 self.scene.push(Layer::Body, thread, style);
             }
-            self.scene.push(Layer::Mark, Geometry::Circle((gate_x, y), radius), Style::fill(Ink::Warn));
+            self.scene.push(
+                Layer::Mark,
+                Geometry::Circle((gate_x, y), radius),
+                Style::fill(Ink::Warn),
+            );
         } else if barrier.opened_at.is_none() {
             let ring = Style::fill(Ink::Bg).edged(Ink::Warn, 1.4);
-            self.scene.push(Layer::Mark, Geometry::Circle((gate_x, y), radius), ring);
+            self.scene
+                .push(Layer::Mark, Geometry::Circle((gate_x, y), radius), ring);
         } else {
             return;
         }
@@ -166,14 +200,22 @@ impl Brush<'_, '_> {
             let font = Font::text(100);
             let name = self.view.node_name(node);
             let width = self.view.measure.width(&name, font);
-            let ink = if joined.is_some() { Ink::Mute } else { Ink::Warn };
+            let ink = if joined.is_some() {
+                Ink::Mute
+            } else {
+                Ink::Warn
+            };
             // Names stand at the gate while it is closed; once it has opened, only if there is
             // room before the lane's next event.
-            let is_tight = barrier.opened_at.is_some() && gate_x - self.scale.x_held(barrier.from.at) < 40.0;
+            let is_tight =
+                barrier.opened_at.is_some() && gate_x - self.scale.x_held(barrier.from.at) < 40.0;
             let x = gate_x + 7.0;
             let (_, canvas) = (0.0, self.view.size.0);
             if !is_tight && x + width < canvas {
-                let set = Type { font, align: Align::Start };
+                let set = Type {
+                    font,
+                    align: Align::Start,
+                };
                 self.scene.text((x, y + 3.3), name, set, ink);
             }
         }
@@ -195,16 +237,19 @@ impl Brush<'_, '_> {
         }
         let seats = count(self.view.stage.consumers.len().min(6));
         let top = (lane.y - 10.0 - seats * self.lanes.row).max(self.lanes.top - 2.0);
-        let target = self.scene.target(Selection::Group(phase.what.group_id.clone()));
-        let line = Geometry::Line(vec![(x, top), (x, lane.y + 9.0)]);
+        let target = self
+            .scene
+            .target(Selection::Group(phase.what.group_id.clone()));
+        let stroke = Geometry::Line(vec![(x, top), (x, lane.y + 9.0)]);
         let style = if is_open {
             Style::line(Ink::Accent, 1.6)
         } else {
             Style::dashed(Ink::Accent, 3.0, (1.0, 6.0))
         };
         let grip = Place::new(x - 5.0, top, 10.0, lane.y + 9.0 - top);
-        self.scene.push_for(target, Layer::Body, grip.rect(0.0), Style::GHOST);
-        self.scene.push_for(target, Layer::Mark, line, style);
+        self.scene
+            .push_for(target, Layer::Body, grip.rect(0.0), Style::GHOST);
+        self.scene.push_for(target, Layer::Mark, stroke, style);
     }
 
     /// Says who is in and who is missing, or how the gate opened.
@@ -216,31 +261,51 @@ impl Brush<'_, '_> {
         taken: &mut Taken,
     ) {
         let view = self.view;
-        let joined = barrier.seats.iter().filter(|(_, joined)| joined.is_some()).count();
+        let joined = barrier
+            .seats
+            .iter()
+            .filter(|(_, joined)| joined.is_some())
+            .count();
         let all = barrier.seats.len().to_string();
         let joined = joined.to_string();
         let missing = barrier.seats.iter().filter(|(_, joined)| joined.is_none());
         let names = words::list(missing.take(4).map(|(node, _)| view.node_name(*node)));
-        let args = [("joined", joined.as_str()), ("all", &all), ("missing", &names)];
+        let args = [
+            ("joined", joined.as_str()),
+            ("all", &all),
+            ("missing", &names),
+        ];
         let (texts, font, ink) = if barrier.opened_at.is_none() {
             let texts = if names.is_empty() {
                 vec![view.say("stage.joined", &args)]
             } else {
-                vec![view.say("stage.joined-missing", &args), view.say("stage.joined", &args)]
+                vec![
+                    view.say("stage.joined-missing", &args),
+                    view.say("stage.joined", &args),
+                ]
             };
             (texts, Font::bold(110), Ink::Text)
         } else {
-            let span = barrier.opened_at.map(|at| at.since(barrier.from.at)).unwrap_or_default();
+            let span = barrier
+                .opened_at
+                .map(|at| at.since(barrier.from.at))
+                .unwrap_or_default();
             let time = words::span(span);
             let generation = (phase.what.generation_id + 1).to_string();
             let args = [("time", time.as_str()), ("generation", &generation)];
-            (vec![view.say("stage.barrier-took", &args), time.clone()], Font::text(105), Ink::Mute)
+            (
+                vec![view.say("stage.barrier-took", &args), time.clone()],
+                Font::text(105),
+                Ink::Mute,
+            )
         };
         let y = lane.y + 22.0;
         for text in texts {
             let width = view.measure.width(&text, font);
             let room = gate_x - self.scale.x_held(barrier.from.at);
-            let mut right = (gate_x + 2.0).max(self.scale.x_from + width).min(self.scale.x_to + 8.0);
+            let mut right = (gate_x + 2.0)
+                .max(self.scale.x_from + width)
+                .min(self.scale.x_to + 8.0);
             // The playhead must not strike the words through.
             let now_x = self.scale.x(self.view.now());
             if right - width - 4.0 < now_x && now_x < right + 2.0 {
@@ -248,7 +313,15 @@ impl Brush<'_, '_> {
             }
             let is_fitting = barrier.opened_at.is_none() || width < room;
             if is_fitting && taken.take([right - width - 3.0, y - 11.0, width + 6.0, 14.0]) {
-                self.scene.text((right, y), text, Type { font, align: Align::End }, ink);
+                self.scene.text(
+                    (right, y),
+                    text,
+                    Type {
+                        font,
+                        align: Align::End,
+                    },
+                    ink,
+                );
                 return;
             }
         }
@@ -257,20 +330,27 @@ impl Brush<'_, '_> {
     /// Requests that wait for something else: the assignment, a high watermark, new records.
     fn draw_others(&mut self) {
         let clip = self.view.clip();
-        let seen = self.view.history.parked().seen(self.scale.from(), self.scale.to(), clip);
-        let parked: Vec<&Interval<Parked>> =
-            seen.filter(|parked| parked.what.waiting != Waiting::Join).collect();
+        let seen = self
+            .view
+            .history
+            .parked()
+            .seen(self.scale.from(), self.scale.to(), clip);
+        let parked: Vec<&Interval<Parked>> = seen
+            .filter(|parked| parked.what.waiting != Waiting::Join)
+            .collect();
         // Each row keeps the right edge of the last request in it.
         let mut rows: Vec<(NodeId, Vec<f64>)> = Vec::new();
         for parked in parked.into_iter().take(PARKED_MAX) {
-            let Some(lane) = self.lanes.of_node(parked.what.at).copied() else { continue };
+            let Some(lane) = self.lanes.of_node(parked.what.at).copied() else {
+                continue;
+            };
             let from = self.scale.x_held(parked.from.at);
             let to = self.scale.x_held(parked.end_or(clip, self.view.now()));
             let (ink, thick, least) = match parked.what.waiting {
                 Waiting::Sync => (Ink::Accent, 3.0, 1.0),
                 Waiting::Produce => (Ink::Warn, 3.0, 1.5),
                 Waiting::CoordinatorAppend => (Ink::Mute, 2.0, 3.0),
-                Waiting::Join | Waiting::Fetch => (Ink::Faint, 1.6, 5.0),
+                Waiting::Join | Waiting::Fetch => (Ink::Faint, 1.6, 24.0),
             };
             if to - from < least {
                 continue;
@@ -281,31 +361,42 @@ impl Brush<'_, '_> {
             }
             let y = lane.y - 5.0 - lane.half * 0.5 - count(slot) * 4.5;
             let target = self.scene.target(selection_of(parked));
-            let line = Geometry::Line(vec![(from, y), (to, y)]);
-            let alpha = if parked.what.waiting == Waiting::Fetch { 0.7 } else { 1.0 };
-            self.scene.push_for(target, Layer::Body, line, Style::line(ink, thick).alpha(alpha));
+            let wait = Geometry::Line(vec![(from, y), (to, y)]);
+            let alpha = if parked.what.waiting == Waiting::Fetch {
+                0.7
+            } else {
+                1.0
+            };
+            self.scene.push_for(
+                target,
+                Layer::Body,
+                wait,
+                Style::line(ink, thick).alpha(alpha),
+            );
         }
     }
 }
 
 /// The first row of a lane that is free from `from` on.
 fn slot(rows: &mut Vec<(NodeId, Vec<f64>)>, node: NodeId, from: f64, to: f64) -> usize {
-    let place = rows.iter().position(|(known, _)| *known == node).unwrap_or_else(|| {
-        rows.push((node, Vec::new()));
-        rows.len() - 1
-    });
-    let Some((_, ends)) = rows.get_mut(place) else { return 0 };
-    match ends.iter_mut().position(|end| *end + 1.0 < from) {
-        Some(free) => {
-            if let Some(end) = ends.get_mut(free) {
-                *end = to;
-            }
-            free
+    let place = rows
+        .iter()
+        .position(|(known, _)| *known == node)
+        .unwrap_or_else(|| {
+            rows.push((node, Vec::new()));
+            rows.len() - 1
+        });
+    let Some((_, ends)) = rows.get_mut(place) else {
+        return 0;
+    };
+    if let Some(free) = ends.iter_mut().position(|end| *end + 1.0 < from) {
+        if let Some(end) = ends.get_mut(free) {
+            *end = to;
         }
-        None => {
-            ends.push(to);
-            ends.len() - 1
-        }
+        free
+    } else {
+        ends.push(to);
+        ends.len() - 1
     }
 }
 

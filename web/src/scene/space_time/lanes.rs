@@ -55,6 +55,8 @@ pub(crate) struct Lanes {
     pub row: f64,
     /// From one lane to the next.
     pub pitch: f64,
+    /// Which lanes were asked for.
+    pub filter: LaneFilter,
 }
 
 impl Lanes {
@@ -63,9 +65,17 @@ impl Lanes {
         let nodes = nodes(view, window.lanes, scale);
         let (_, height) = view.size;
         let (top, bottom) = (TOP + 2.0, height - 26.0);
-        let seats = view.stage.groups.iter().map(|group| group.members.len()).max();
+        let seats = view
+            .stage
+            .groups
+            .iter()
+            .map(|group| group.members.len())
+            .max();
         let members = seats.unwrap_or(0).max(view.stage.consumers.len().min(6));
-        let coordinators = nodes.iter().filter(|(_, role)| *role == Role::Coordinator).count();
+        let coordinators = nodes
+            .iter()
+            .filter(|(_, role)| *role == Role::Coordinator)
+            .count();
         let room = bottom - top;
         // A coordinator's lane has room for the requests that wait above it.
         let wanted = (count(members) * 9.0 + 6.0).clamp(24.0, 64.0);
@@ -79,13 +89,30 @@ impl Lanes {
         for (node, role) in nodes {
             if role == Role::Coordinator {
                 y += tray;
-                all.push(Lane { node, role, y: y + pitch * 0.2, half });
+                all.push(Lane {
+                    node,
+                    role,
+                    y: y + pitch * 0.2,
+                    half,
+                });
             } else {
-                all.push(Lane { node, role, y: y + pitch * 0.54, half });
+                all.push(Lane {
+                    node,
+                    role,
+                    y: y + pitch * 0.54,
+                    half,
+                });
             }
             y += pitch;
         }
-        Self { all, top, bottom: bottom.min(y + 4.0).max(top + 20.0), row, pitch }
+        Self {
+            all,
+            top,
+            bottom: bottom.min(y + 4.0).max(top + 20.0),
+            row,
+            pitch,
+            filter: window.lanes,
+        }
     }
 
     /// The lane of a process.
@@ -97,10 +124,22 @@ impl Lanes {
 fn nodes(view: &View<'_>, filter: LaneFilter, scale: &TimeScale) -> Vec<(NodeId, Role)> {
     let coordinators = coordinators(view, scale);
     let role = |node: NodeId| {
-        if coordinators.contains(&node) { Role::Coordinator } else { Role::Broker }
+        if coordinators.contains(&node) {
+            Role::Coordinator
+        } else {
+            Role::Broker
+        }
     };
-    let brokers = view.stage.brokers.iter().map(|broker| NodeId::Broker(broker.id));
-    let consumers = view.stage.consumers.iter().filter(|consumer| consumer.group_id.is_some());
+    let brokers = view
+        .stage
+        .brokers
+        .iter()
+        .map(|broker| NodeId::Broker(broker.id));
+    let consumers = view
+        .stage
+        .consumers
+        .iter()
+        .filter(|consumer| consumer.group_id.is_some());
     let consumers = consumers.map(|consumer| (NodeId::Client(consumer.client), Role::Consumer));
     let controllers = view.history.lanes().map(|(node, _)| node);
     let controllers = controllers.filter(|node| matches!(node, NodeId::Controller(_)));
@@ -110,9 +149,9 @@ fn nodes(view: &View<'_>, filter: LaneFilter, scale: &TimeScale) -> Vec<(NodeId,
             let coordinators = coordinators.iter().map(|node| (*node, Role::Coordinator));
             coordinators.chain(consumers).collect()
         }
-        LaneFilter::Replication => {
-            controllers.chain(brokers.map(|node| (node, Role::Broker))).collect()
-        }
+        LaneFilter::Replication => controllers
+            .chain(brokers.map(|node| (node, Role::Broker)))
+            .collect(),
         LaneFilter::All => {
             let everyone = view.stage.consumers.iter().map(|consumer| consumer.client);
             let everyone: Vec<_> = everyone.collect();
@@ -131,14 +170,26 @@ fn nodes(view: &View<'_>, filter: LaneFilter, scale: &TimeScale) -> Vec<(NodeId,
 
 /// Brokers that coordinate a group now, or did so in the time that shows.
 fn coordinators(view: &View<'_>, scale: &TimeScale) -> Vec<NodeId> {
-    let now = view.stage.groups.iter().map(|group| NodeId::Broker(group.coordinator));
-    let phases = view.history.phases().seen(scale.from(), scale.to(), view.clip());
+    let now = view
+        .stage
+        .groups
+        .iter()
+        .map(|group| NodeId::Broker(group.coordinator));
+    let phases = view
+        .history
+        .phases()
+        .seen(scale.from(), scale.to(), view.clip());
     let mut all: Vec<NodeId> = now.chain(phases.map(|phase| phase.what.at)).collect();
     all.sort_unstable();
     all.dedup();
     if all.is_empty() {
         // Nobody has asked for the coordinator yet: the lane keeps its place.
-        all.extend(view.stage.brokers.first().map(|broker| NodeId::Broker(broker.id)));
+        all.extend(
+            view.stage
+                .brokers
+                .first()
+                .map(|broker| NodeId::Broker(broker.id)),
+        );
     }
     all
 }
@@ -161,10 +212,17 @@ fn draw_head(scene: &mut Scene, view: &View<'_>, scale: &TimeScale, lane: &Lane)
     let grip = Place::new(0.0, lane.y - 11.0, scale.x_from - 2.0, 22.0);
     scene.push_for(target, Layer::Ground, grip.rect(0.0), Style::GHOST);
     let is_bold = lane.role == Role::Coordinator || is_lit;
-    let font = if is_bold { Font::bold(125) } else { Font::text(125) };
+    let font = if is_bold {
+        Font::bold(125)
+    } else {
+        Font::text(125)
+    };
     let ink = if is_lit { Ink::Accent } else { Ink::Text };
     let room = scale.x_from - 24.0;
-    let set = Type { font, align: Align::End };
+    let set = Type {
+        font,
+        align: Align::End,
+    };
     let right = scale.x_from - 20.0;
     let mut names = vec![view.node_name(lane.node)];
     if let Some(id) = lane.node.broker() {
@@ -177,7 +235,15 @@ fn draw_head(scene: &mut Scene, view: &View<'_>, scale: &TimeScale, lane: &Lane)
         let font = Font::text(105);
         let texts = [view.say("stage.coordinator", &[])];
         if let Some(text) = first_whole(view.measure, &texts, font, room) {
-            scene.text((right, lane.y + 18.0), text.clone(), Type { font, align: Align::End }, Ink::Mute);
+            scene.text(
+                (right, lane.y + 18.0),
+                text.clone(),
+                Type {
+                    font,
+                    align: Align::End,
+                },
+                Ink::Mute,
+            );
         }
     }
 }
@@ -194,7 +260,9 @@ fn draw_line(scene: &mut Scene, view: &View<'_>, scale: &TimeScale, lane: &Lane)
             );
         }
         Role::Producer | Role::Consumer => {
-            let Some(history) = view.history.lane(lane.node) else { return };
+            let Some(history) = view.history.lane(lane.node) else {
+                return;
+            };
             for life in history.life.seen(scale.from(), scale.to(), view.clip()) {
                 let from = scale.x_held(life.from.at);
                 let to = scale.x_held(life.end_or(view.clip(), view.now()));
@@ -211,20 +279,32 @@ fn timer_share(view: &View<'_>, lane: &Lane) -> Option<f64> {
     match lane.role {
         Role::Coordinator => {
             let broker = lane.node.broker()?;
-            let mut groups = view.stage.groups.iter().filter(|group| group.coordinator == broker);
+            let mut groups = view
+                .stage
+                .groups
+                .iter()
+                .filter(|group| group.coordinator == broker);
             let group = groups.find(|group| group.join_closes_at.is_some())?;
-            let all = group.members.iter().map(|member| member.rebalance_timeout).max()?;
+            let all = group
+                .members
+                .iter()
+                .map(|member| member.rebalance_timeout)
+                .max()?;
             Some(share(group.join_closes_at?, all))
         }
         Role::Consumer => {
-            let consumer = view.stage.consumers.iter().find(|known| {
-                Some(known.client) == lane.node.client()
-            })?;
+            let consumer = view
+                .stage
+                .consumers
+                .iter()
+                .find(|known| Some(known.client) == lane.node.client())?;
             let member = member_of(view, consumer);
-            let session = member.and_then(|member| {
-                Some(share(member.session_expires_at?, member.session_timeout))
-            });
-            let poll = consumer.timers.iter().find(|timer| timer.timer == Timer::PollTimeout);
+            let session = member
+                .and_then(|member| Some(share(member.session_expires_at?, member.session_timeout)));
+            let poll = consumer
+                .timers
+                .iter()
+                .find(|timer| timer.timer == Timer::PollTimeout);
             let poll = poll.map(|timer| share(timer.due_at, timer.due_at.since(timer.armed_at)));
             match (session, poll) {
                 (Some(session), Some(poll)) => Some(session.min(poll)),
@@ -247,6 +327,14 @@ fn member_of<'a>(view: &View<'a>, consumer: &ConsumerView) -> Option<&'a GroupMe
 fn draw_arc(scene: &mut Scene, at: (f64, f64), share: f64) {
     let share = share.clamp(0.0, 1.0);
     let ink = if share < 0.25 { Ink::Warn } else { Ink::Accent };
-    scene.push(Layer::Mark, Geometry::Circle(at, 4.5), Style::line(Ink::Line, 2.0));
-    scene.push(Layer::Mark, Geometry::Arc(at, 4.5, share), Style::line(ink, 2.0));
+    scene.push(
+        Layer::Mark,
+        Geometry::Circle(at, 4.5),
+        Style::line(Ink::Line, 2.0),
+    );
+    scene.push(
+        Layer::Mark,
+        Geometry::Arc(at, 4.5, share),
+        Style::line(ink, 2.0),
+    );
 }
