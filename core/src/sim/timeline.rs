@@ -171,7 +171,6 @@ impl Timeline {
                 break;
             }
         }
-        self.keep_tip();
         (Progress { reached }, met)
     }
 
