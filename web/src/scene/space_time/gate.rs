@@ -132,7 +132,7 @@ impl Brush<'_, '_> {
             let lane = self.view.history.lane(*node);
             let work = lane.and_then(|lane| lane.work.current(clip).last());
             if let Some(work) = work {
-                latest = latest.max(Some(work.what.until))
+                latest = latest.max(Some(work.what.until));
             } else {
                 latest = None;
                 break;
