@@ -33,7 +33,7 @@ pub(crate) fn apt_install(packages: &[&str], why: &str) -> Result<()> {
     if find(&["apt-get"]).is_none() {
         bail!(Missing::new(
             why,
-            format!("your system's packages like Debian's {names}")
+            format!("install your system's packages like Debian's {names}")
         ));
     }
     if !is_root() {

@@ -3,6 +3,7 @@
 //! `wasm-pack build` would do the same two steps; calling them directly spares those who only
 //! want to see the page the minutes that wasm-pack takes to install.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::path::Path;
 
@@ -61,7 +62,8 @@ fn bindgen(wasm: &Path, out: &Path) -> Result<()> {
         .map(Path::new)
         .chain([out, wasm])
         .map(Path::as_os_str);
-    say(&format!("wasm-bindgen --target web {}", wasm.display()));
+    let shown: Vec<_> = args.clone().map(OsStr::to_string_lossy).collect();
+    say(&format!("$ {}", shown.join(" ")));
     wasm_bindgen_cli::wasm_bindgen::run_cli_with_args(args)
 }
 
