@@ -4,6 +4,7 @@ use super::space_time::{LaneFilter, Window};
 use super::theme::ThemeName;
 use super::view::View;
 use super::{cluster, group, hit, home, plot, scrubber, space_time, svg};
+use crate::driver::playback::Playback;
 use crate::driver::selection::Selection;
 use std::path::PathBuf;
 use terrarium_core::base::ids::{BrokerId, GroupId, NodeId};
@@ -381,11 +382,17 @@ fn a_hundred_thousand_events_are_a_picture_still() {
 #[test]
 fn texts_keep_apart_all_through_a_real_run() {
     let mut playback = crate::driver::playback::tests::playback(7);
+    let instants = [
+        1_300, 4_700, 5_001, 9_000, 11_700, 12_500, 15_000, 47_000, 59_700, 75_000,
+    ];
+    watch("barrier", &mut playback, &instants);
+}
+
+/// Looks at every picture of a run at some instants.
+fn watch(title: &str, playback: &mut Playback, instants: &[u64]) {
     let words = super::fixture::English::new();
-    for millis in [
-        1_300, 4_700, 5_001, 9_000, 11_700, 12_500, 15_000, 47_000, 59_700, 60_100, 75_000,
-    ] {
-        playback.seek(at(millis));
+    for millis in instants {
+        playback.seek(at(*millis));
         let stage = playback.sim().stage();
         for size in [(824.0, 360.0), (390.0, 330.0), (1_300.0, 420.0)] {
             let view = View {
@@ -403,20 +410,25 @@ fn texts_keep_apart_all_through_a_real_run() {
                     ..super::view::Options::default()
                 },
             };
+            let end = super::scale::real(playback.sim().scenario().until.0);
+            let window = |lanes| Window {
+                to_us: end,
+                ..whole(lanes)
+            };
             for (name, scene) in [
                 ("cluster", cluster::build(&view)),
                 ("group", group::build(&view)),
                 (
                     "lanes",
-                    space_time::build(&view, &whole(LaneFilter::Group)).0,
+                    space_time::build(&view, &window(LaneFilter::Group)).0,
                 ),
                 (
                     "replication",
-                    space_time::build(&view, &whole(LaneFilter::Replication)).0,
+                    space_time::build(&view, &window(LaneFilter::Replication)).0,
                 ),
-                ("all", space_time::build(&view, &whole(LaneFilter::All)).0),
+                ("all", space_time::build(&view, &window(LaneFilter::All)).0),
             ] {
-                let name = format!("{name}-{millis}-{:.0}", size.0);
+                let name = format!("{title}-{name}-{millis}-{:.0}", size.0);
                 if let Ok(folder) = std::env::var("TERRARIUM_SVG") {
                     let file = PathBuf::from(&folder).join(format!("real-{name}.svg"));
                     std::fs::write(file, svg::render(&scene, ThemeName::Light)).unwrap();

@@ -23,6 +23,8 @@ pub(crate) struct Lane {
     pub life: Track<()>,
     /// Partitions that a broker leads, with the leader epoch.
     pub leads: Track<(TopicPartition, i32)>,
+    /// Partitions that a broker follows.
+    pub follows: Track<TopicPartition>,
     /// Partitions in whose ISR a broker is missing.
     pub out_of_isr: Track<TopicPartition>,
     /// When the controller keeps a broker out.
@@ -94,6 +96,7 @@ impl Default for Lane {
             still: Track::new(LIMIT),
             life: Track::new(LIMIT),
             leads: Track::new(LIMIT),
+            follows: Track::new(LIMIT),
             out_of_isr: Track::new(LIMIT),
             fenced: Track::new(LIMIT),
         }
@@ -136,6 +139,7 @@ impl Lane {
             self.work.close(now, |_any| true);
             self.member.close(now, |_any| true);
             self.leads.close(now, |_any| true);
+            self.follows.close(now, |_any| true);
         }
     }
 
@@ -207,11 +211,20 @@ impl Lane {
     pub(super) fn lead(&mut self, now: Moment, topic_partition: TopicPartition, epoch: i32) {
         self.leads.close(now, |(led, _)| *led == topic_partition);
         self.leads.open(now, (topic_partition, epoch));
+        self.follows
+            .close(now, |followed| *followed == topic_partition);
     }
 
-    /// The broker leads a partition no longer.
+    /// The broker follows the leader of a partition.
     pub(super) fn follow(&mut self, now: Moment, topic_partition: TopicPartition) {
         self.leads.close(now, |(led, _)| *led == topic_partition);
+        if self
+            .follows
+            .lasting()
+            .all(|followed| followed.what != topic_partition)
+        {
+            self.follows.open(now, topic_partition);
+        }
     }
 
     /// The controller shuts the broker out.
@@ -234,6 +247,7 @@ impl Lane {
         self.still.cut(index);
         self.life.cut(index);
         self.leads.cut(index);
+        self.follows.cut(index);
         self.out_of_isr.cut(index);
         self.fenced.cut(index);
     }

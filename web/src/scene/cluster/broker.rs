@@ -328,7 +328,7 @@ fn draw_name(
     } else {
         Font::text(115)
     };
-    let room = place.width - end_width - 6.0;
+    let room = place.width - end_width - 10.0;
     let texts = if is_leader {
         vec![
             view.say("stage.leader-of", &[("partition", &name)]),

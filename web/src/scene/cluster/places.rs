@@ -88,8 +88,10 @@ impl Places {
             (1.0, (self.row_pitch - 4.0).max(3.0))
         } else if self.row_pitch < 40.0 {
             (13.0, (self.row_pitch - 18.0).clamp(5.0, 13.0))
-        } else {
+        } else if self.row_pitch < 60.0 {
             (15.0, 15.0)
+        } else {
+            (16.0, 26.0)
         }
     }
 
@@ -108,10 +110,21 @@ impl Places {
         let foot = if self.is_narrow { 24.0 } else { 34.0 };
         let room = (card - self.rows_top - foot).max(0.0);
         let widest = if self.is_narrow { 40.0 } else { 54.0 };
+        // A few partitions may be drawn larger.
+        let widest = if rows.len() <= 2 && !self.is_narrow {
+            84.0
+        } else {
+            widest
+        };
         self.row_pitch = (room / count(rows.len().max(1))).clamp(9.0, widest);
         let fitting = crate::scene::scale::index(room / self.row_pitch).max(1);
         self.rows_left_out = rows.len().saturating_sub(fitting);
         rows.truncate(fitting);
+        // Cards are no higher than what they hold.
+        let needed = self.rows_top + count(rows.len().max(1)) * self.row_pitch + foot;
+        for (_, place) in &mut self.brokers {
+            place.height = place.height.min(needed);
+        }
         self.rows = rows;
     }
 }
@@ -143,11 +156,16 @@ fn wide(view: &View<'_>, producers: &[NodeId], consumers: &[NodeId]) -> Places {
     let consumer_width = (width * 0.165).clamp(128.0, 190.0);
     let producer_width = (width * 0.145).clamp(112.0, 150.0);
     let brokers_from = left + producer_width + 34.0;
-    let brokers_to = right - consumer_width - 40.0;
+    let brokers_to = if consumers.is_empty() {
+        right
+    } else {
+        right - consumer_width - 40.0
+    };
     let broker_count = count(view.stage.brokers.len().max(1));
     let gap = if broker_count <= 4.0 { 20.0 } else { 10.0 };
     let room = brokers_to - brokers_from;
-    let broker_width = ((room - gap * (broker_count - 1.0)) / broker_count).min(230.0);
+    let broker_width = ((room - gap * (broker_count - 1.0)) / broker_count)
+        .min(if consumers.is_empty() { 320.0 } else { 250.0 });
     let used = broker_width * broker_count + gap * (broker_count - 1.0);
     let shift = ((room - used) / 2.0).max(0.0);
     let brokers = view

@@ -33,6 +33,7 @@ pub(super) fn draw(
 ) {
     let mut drawn: BTreeSet<(usize, usize, Weight, u64)> = BTreeSet::new();
     let mut named: Vec<(&'static str, f64)> = Vec::new();
+    let mut troubles: BTreeMap<(usize, usize, &'static str), f64> = BTreeMap::new();
     let walls = walls(view, scale, lanes);
     for message in view
         .history
@@ -56,6 +57,16 @@ pub(super) fn draw(
         if weight == Weight::Light && is_wall && !is_lit {
             continue;
         }
+        let name = name(message);
+        let x = scale.x(message.sent.at);
+        // The same trouble over and over is told now and then.
+        if weight == Weight::Trouble && !is_lit {
+            let last = troubles.insert((from, to, name), x);
+            if let Some(last) = last.filter(|last| x - last < PIXELS_PER_TROUBLE) {
+                troubles.insert((from, to, name), last);
+                continue;
+            }
+        }
         // Of messages on one pixel the first is drawn.
         let pixel =
             whole(scale.x(message.sent.at) / if weight == Weight::Light { 2.0 } else { 1.0 });
@@ -75,8 +86,6 @@ pub(super) fn draw(
         let target = scene.target(selection);
         draw_arrow(scene, view, scale, &arrow, target);
         // Of a crowd of equal messages the first is named.
-        let x = scale.x(message.sent.at);
-        let name = name(message);
         let apart = if weight == Weight::Trouble {
             400.0
         } else {
@@ -314,5 +323,7 @@ fn draw_name(
 const ARROWS_MAX: usize = 3_000;
 /// Light messages may lie so close on average.
 const PIXELS_PER_LIGHT: f64 = 18.0;
+/// Answers with the same error lie at least so far apart.
+const PIXELS_PER_TROUBLE: f64 = 20.0;
 /// More names than this nobody reads.
 const NAMES_MAX: usize = 40;

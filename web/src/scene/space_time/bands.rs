@@ -68,18 +68,26 @@ impl Brush<'_, '_> {
             .map(|partition| partition.topic_partition)
             .collect();
         let mut led = spans(self, &self.past.leads, |(partition, _)| *partition);
-        led.retain(|(partition, ..)| shown.contains(partition));
+        led.retain(|held| shown.contains(&held.partition));
+        // Copies are faded; of many, only what a broker leads shows.
+        if shown.len() <= COPIES_MAX {
+            let copies = spans(self, &self.past.follows, |partition| *partition);
+            let copies = copies
+                .into_iter()
+                .filter(|held| shown.contains(&held.partition));
+            led.extend(copies.map(|held| Held {
+                is_copy: true,
+                ..held
+            }));
+        }
         self.draw_stripes(&led, taken);
         self.draw_still(taken);
         self.draw_out_of_isr(taken);
     }
 
     /// Paints the lane with the colours of the partitions that are held at each time.
-    fn draw_stripes(&mut self, held: &[(TopicPartition, f64, f64, u64)], taken: &mut Taken) {
-        let mut edges: Vec<f64> = held
-            .iter()
-            .flat_map(|(_, from, to, _)| [*from, *to])
-            .collect();
+    fn draw_stripes(&mut self, held: &[Held], taken: &mut Taken) {
+        let mut edges: Vec<f64> = held.iter().flat_map(|held| [held.from, held.to]).collect();
         edges.sort_by(f64::total_cmp);
         // What is narrower than a pixel joins its neighbour.
         edges.dedup_by(|next, kept| *next - *kept < 0.8);
@@ -87,26 +95,33 @@ impl Brush<'_, '_> {
         for pair in edges.windows(2) {
             let [from, to] = pair else { continue };
             let middle = (from + to) / 2.0;
-            let mut now: Vec<&(TopicPartition, f64, f64, u64)> = held
+            let mut now: Vec<&Held> = held
                 .iter()
-                .filter(|(_, begin, end, _)| *begin <= middle && middle < *end)
+                .filter(|held| held.from <= middle && middle < held.to)
                 .collect();
-            now.sort_by_key(|(partition, ..)| *partition);
+            now.sort_by_key(|held| held.partition);
             let height = 2.0 * lane.half / count(now.len().max(1));
-            for (line, (partition, _, _, entry)) in now.iter().enumerate() {
+            for (line, held) in now.iter().enumerate() {
                 let y = lane.y - lane.half + count(line) * height;
                 let place = Place::new(*from, y, to - from, height);
-                let target = self.scene.target(Selection::Entry(*entry));
-                let hue = self.view.hue(*partition);
+                let target = self.scene.target(Selection::Entry(held.entry));
+                let hue = self.view.hue(held.partition);
                 let is_dim = self.view.selection.and_then(Selection::partition).is_some()
-                    && !self.view.is_partition_lit(*partition);
-                let style = Style::fill(Ink::Hue(hue)).alpha(if is_dim { 0.4 } else { 1.0 });
+                    && !self.view.is_partition_lit(held.partition);
+                let alpha = match (held.is_copy, is_dim) {
+                    (false, false) => 1.0,
+                    (false, true) => 0.4,
+                    (true, false) => 0.26,
+                    (true, true) => 0.12,
+                };
+                let style = Style::fill(Ink::Hue(hue)).alpha(alpha);
                 self.scene
                     .push_for(target, Layer::Body, place.rect(1.5), style);
-                if 11.0 <= height {
-                    self.write_in_stripe(*partition, place);
+                if 11.0 <= height && !held.is_copy {
+                    self.write_in_stripe(held.partition, place);
                 }
             }
+            now.retain(|held| !held.is_copy);
             if height < 11.0 && !now.is_empty() {
                 self.write_over_stripes(&now, (*from, *to), taken);
             }
@@ -131,14 +146,12 @@ impl Brush<'_, '_> {
         }
     }
 
-    fn write_over_stripes(
-        &mut self,
-        now: &[&(TopicPartition, f64, f64, u64)],
-        (from, to): (f64, f64),
-        taken: &mut Taken,
-    ) {
+    fn write_over_stripes(&mut self, now: &[&Held], (from, to): (f64, f64), taken: &mut Taken) {
         let font = Font::text(95);
-        let text = words::list(now.iter().map(|(p, ..)| self.view.partition_name(*p)));
+        let text = words::list(
+            now.iter()
+                .map(|held| self.view.partition_name(held.partition)),
+        );
         let width = self.view.measure.width(&text, font);
         let y = self.lane.y - self.lane.half - 4.0;
         if width + 4.0 < to - from && taken.take([from, y - 9.0, width + 4.0, 11.0]) {
@@ -370,10 +383,17 @@ impl Brush<'_, '_> {
             .map(|partition| partition.topic_partition)
             .collect();
         let mut out = spans(self, &self.past.out_of_isr, |partition| *partition);
-        out.retain(|(partition, ..)| shown.contains(partition));
+        out.retain(|held| shown.contains(&held.partition));
         let font = Font::text(105);
         let mut groups: Vec<(f64, f64, u64, Vec<TopicPartition>)> = Vec::new();
-        for (partition, from, to, entry) in out {
+        for Held {
+            partition,
+            from,
+            to,
+            entry,
+            ..
+        } in out
+        {
             match groups
                 .iter_mut()
                 .find(|g| (g.0 - from).abs() < 3.0 && (g.1 - to).abs() < 3.0)
@@ -424,22 +444,35 @@ impl Brush<'_, '_> {
     }
 }
 
-/// A track's intervals that show: partition, left and right edge, the entry that began it.
+/// A partition that a lane holds for a while.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Held {
+    partition: TopicPartition,
+    /// Left edge.
+    from: f64,
+    /// Right edge.
+    to: f64,
+    /// The entry that began it.
+    entry: u64,
+    /// Whether it is a follower's copy.
+    is_copy: bool,
+}
+
+/// A track's intervals that show.
 fn spans<T>(
     brush: &Brush<'_, '_>,
     track: &Track<T>,
     partition: impl Fn(&T) -> TopicPartition,
-) -> Vec<(TopicPartition, f64, f64, u64)> {
+) -> Vec<Held> {
     let seen = track.seen(brush.scale.from(), brush.scale.to(), brush.view.clip());
-    seen.map(|held| {
-        (
-            partition(&held.what),
-            brush.x(held.from.at),
-            brush.end_x(held),
-            held.from.index,
-        )
-    })
-    .collect()
+    let held = seen.map(|held| Held {
+        partition: partition(&held.what),
+        from: brush.x(held.from.at),
+        to: brush.end_x(held),
+        entry: held.from.index,
+        is_copy: false,
+    });
+    held.collect()
 }
 
 /// Joins stretches that touch.
@@ -453,3 +486,6 @@ fn merged(stretches: Vec<(f64, f64, u64)>) -> Vec<(f64, f64, u64)> {
     }
     joined
 }
+
+/// More copies than this make stripes that nobody tells apart.
+const COPIES_MAX: usize = 6;

@@ -83,7 +83,13 @@ impl Lanes {
         let row = ((tray - 4.0) / count(members.max(1))).min(9.0);
         let free = room - tray * count(coordinators);
         let pitch = (free / count(nodes.len().max(1))).clamp(14.0, 62.0);
-        let half = (pitch * 0.17).clamp(4.0, 9.0);
+        // Brokers' lanes hold more stripes than consumers'.
+        let thickest = if window.lanes == LaneFilter::Replication {
+            14.0
+        } else {
+            9.0
+        };
+        let half = (pitch * 0.2).clamp(4.0, thickest);
         let mut y = top;
         let mut all = Vec::new();
         for (node, role) in nodes {
