@@ -62,6 +62,8 @@ pub struct Variant {
     pub id: Arc<str>,
     /// What it changes.
     pub set: Vec<Override>,
+    /// Actions that it takes beside those of the lesson, in order of time.
+    pub actions: Vec<(SimTime, Command)>,
     /// `variants.ID`.
     pub text: String,
 }
@@ -351,11 +353,14 @@ impl Lesson {
         set: &[Override],
     ) -> Result<Scenario, SetupError> {
         let mut scenario = self.base.clone();
-        let own = self
-            .variant(variant)?
-            .map_or(&[][..], |variant| &variant.set);
+        let variant = self.variant(variant)?;
+        let own = variant.map_or(&[][..], |variant| &variant.set);
         for (path, value) in own.iter().chain(set) {
             settings::apply(&mut scenario, path, value).map_err(SetupError::Set)?;
+        }
+        if let Some(variant) = variant {
+            scenario.actions.extend(variant.actions.iter().cloned());
+            scenario.actions.sort_by_key(|(at, _)| *at);
         }
         settings::validate(&scenario).map_err(SetupError::Scenario)?;
         Ok(scenario)

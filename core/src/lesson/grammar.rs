@@ -425,6 +425,11 @@ pub const TABLES: &[TableInfo] = &[
                 Shape::Overrides,
                 "Settings by path, such as consumer.c1.group.instance.id = \"c1\".",
             ),
+            field(
+                "at",
+                Shape::Actions,
+                "Actions that it takes beside those of the lesson.",
+            ),
         ],
     },
     TableInfo {

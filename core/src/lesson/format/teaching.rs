@@ -139,10 +139,12 @@ fn read_variants<'a>(
             continue;
         };
         let set = read_overrides(reader, &table, scenario);
+        let actions = read_actions(reader, &table, "at", scenario);
         variants.push(Variant {
             text: format!("variants.{id}"),
             id,
             set,
+            actions,
         });
     }
     variants
