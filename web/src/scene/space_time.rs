@@ -81,12 +81,10 @@ fn draw_grid(scene: &mut Scene, view: &View<'_>, scale: &TimeScale, lanes: &Lane
         let x = scale.x(tick);
         let line = Geometry::Line(vec![(x, lanes.top), (x, lanes.bottom)]);
         scene.push(Layer::Ground, line, Style::line(Ink::Hair, 1.0));
-        scene.text(
-            (x, lanes.bottom + 16.0),
-            words::instant(tick, step),
-            set,
-            Ink::Faint,
-        );
+        let text = words::instant(tick, step);
+        let half = view.measure.width(&text, set.font) / 2.0;
+        let middle = x.min(view.size.0 - half - 2.0);
+        scene.text((middle, lanes.bottom + 16.0), text, set, Ink::Faint);
     }
 }
 
