@@ -104,7 +104,10 @@ impl Consumer {
             self.membership.member_id = MemberId::default();
         }
         self.membership.needs_join_prepare = true;
-        self.membership.pending_assignment = None;
+        if self.membership.pending_assignment.take().is_some() {
+            // The leader was waiting for metadata, not for an answer.
+            self.membership.call_in_flight = false;
+        }
         self.become_state(MemberState::Unjoined, out);
     }
 
