@@ -1,5 +1,6 @@
 //! What a visitor downloads before the first lesson shows, and how much that may be.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io::Write;
 
@@ -10,65 +11,60 @@ use flate2::write::GzEncoder;
 /// All that loads before the first lesson shows: 300 kB, as gzip sends it.
 pub(crate) const LIMIT: usize = 300_000;
 
-/// The parts of the first load, by the names of their files in `dist/`. What loads later (other
-/// lessons, other languages, the service worker, declarations for editors) is not in here.
-const FIRST_LOAD: &[Part] = &[
-    Part {
-        name: "page",
-        pattern: "index.html",
-        take: Take::All,
-    },
-    Part {
-        name: "style",
-        pattern: "*.css",
-        take: Take::All,
-    },
-    Part {
-        name: "script",
-        pattern: "pkg/*.js",
-        take: Take::All,
-    },
-    Part {
-        name: "program",
-        pattern: "pkg/*.wasm",
-        take: Take::All,
-    },
-    Part {
-        name: "inline scripts of wasm-bindgen",
-        pattern: "pkg/snippets/*/*",
-        take: Take::All,
-    },
-    Part {
-        name: "first lesson",
-        pattern: "lessons/*.toml",
-        take: Take::Largest,
-    },
-    Part {
-        name: "its texts, one language",
-        pattern: "lessons/strings/*/*",
-        take: Take::Largest,
-    },
-    Part {
-        name: "icons",
-        pattern: "*.svg",
-        take: Take::All,
-    },
+/// The parts of the first load: a name, the files in `dist/`, and which of them. What loads later
+/// (other lessons, other languages, the service worker, declarations for editors) is not in here.
+const FIRST_LOAD: &[(&str, &str, Take)] = &[
+    ("page", "index.html", Take::All),
+    ("style", "*.css", Take::All),
+    ("icons", "*.svg", Take::All),
+    ("script", "pkg/*.js", Take::All),
+    ("program", "pkg/*.wasm", Take::All),
+    ("script", "pkg/snippets/*/*", Take::All),
+    ("texts, one language", "strings/*/*", Take::LargestFolder),
+    ("first lesson", "lessons/*.toml", Take::Largest),
+    (
+        "its texts, one language",
+        "lessons/strings/*/*",
+        Take::Largest,
+    ),
 ];
 
-/// One line of the table above.
-#[derive(Debug, Clone, Copy)]
-struct Part {
-    name: &'static str,
-    pattern: &'static str,
-    take: Take,
-}
-
-/// Which of the files that a pattern fits load at first.
+/// Which of the files that a pattern fits load at first. Where it is one of several, the largest is
+/// meant, to be on the safe side.
 #[derive(Debug, Clone, Copy)]
 enum Take {
     All,
-    /// One of them; the largest, to be on the safe side.
     Largest,
+    LargestFolder,
+}
+
+impl Take {
+    fn of<'a>(self, files: &[&'a Weighed]) -> Vec<&'a Weighed> {
+        match self {
+            Self::All => files.to_vec(),
+            Self::Largest => files
+                .iter()
+                .max_by_key(|file| file.gzip)
+                .copied()
+                .into_iter()
+                .collect(),
+            Self::LargestFolder => {
+                let mut folders: BTreeMap<&str, Vec<&Weighed>> = BTreeMap::new();
+                for file in files {
+                    let folder = file.path.rsplit_once('/').map_or("", |(folder, _)| folder);
+                    folders.entry(folder).or_default().push(file);
+                }
+                folders
+                    .into_values()
+                    .max_by_key(|files| weight(files))
+                    .unwrap_or_default()
+            }
+        }
+    }
+}
+
+fn weight(files: &[&Weighed]) -> usize {
+    files.iter().map(|file| file.gzip).sum()
 }
 
 /// A file of the site, by its path in it, and its size as gzip.
@@ -88,13 +84,16 @@ pub(crate) struct Bill {
 impl Bill {
     pub(crate) fn of(site: &[Weighed]) -> Self {
         let mut lines = Vec::new();
-        for part in FIRST_LOAD {
-            let fitting = site.iter().filter(|file| fits(part.pattern, &file.path));
-            let taken: Vec<&Weighed> = match part.take {
-                Take::All => fitting.collect(),
-                Take::Largest => fitting.max_by_key(|file| file.gzip).into_iter().collect(),
-            };
-            lines.extend(taken.into_iter().map(|file| (part.name, file.clone())));
+        for (name, pattern, take) in FIRST_LOAD {
+            let fitting: Vec<&Weighed> = site
+                .iter()
+                .filter(|file| fits(pattern, &file.path))
+                .collect();
+            lines.extend(
+                take.of(&fitting)
+                    .into_iter()
+                    .map(|file| (*name, file.clone())),
+            );
         }
         let total = lines.iter().map(|(_, file)| file.gzip).sum();
         Self { lines, total }
@@ -120,9 +119,23 @@ impl fmt::Display for Bill {
     }
 }
 
+/// What a browser really loaded at first (a path a line), in one line.
+pub(crate) fn really(loaded: &str, site: &[Weighed]) -> String {
+    let seen: Vec<&str> = loaded.lines().collect();
+    let files: Vec<&Weighed> = site
+        .iter()
+        .filter(|file| seen.contains(&file.path.as_str()))
+        .collect();
+    format!(
+        "The browser loaded {} files at first, {} as gzip.",
+        files.len(),
+        kilobytes(weight(&files))
+    )
+}
+
 /// The files that a browser loaded at first (a path a line) and that the table does not know.
 pub(crate) fn not_billed(loaded: &str) -> Vec<&str> {
-    let known = |path: &str| FIRST_LOAD.iter().any(|part| fits(part.pattern, path));
+    let known = |path: &str| FIRST_LOAD.iter().any(|(_, pattern, _)| fits(pattern, path));
     loaded.lines().filter(|path| !known(path)).collect()
 }
 

@@ -93,17 +93,7 @@ const MARK: &str = "__BUILD__";
 
 /// Prints what the site weighs; false if the first load is over the limit.
 fn weigh(dist: &Path) -> Result<bool> {
-    let mut site = Vec::new();
-    for file in files(dist)? {
-        let inner = file
-            .strip_prefix(dist)?
-            .to_string_lossy()
-            .replace('\\', "/");
-        site.push(Weighed {
-            path: inner,
-            gzip: gzip_size(&fs::read(&file)?)?,
-        });
-    }
+    let site = weighed(dist)?;
     let bill = Bill::of(&site);
     say(&format!(
         "{bill}\nThe site is in dist/: {} files.",
@@ -113,6 +103,21 @@ fn weigh(dist: &Path) -> Result<bool> {
         complain("dist/ is too heavy: what loads at first must be made smaller");
     }
     Ok(bill.is_within_limit())
+}
+
+/// Every file of a site with its size as gzip.
+pub(crate) fn weighed(site: &Path) -> Result<Vec<Weighed>> {
+    let weigh = |file: &PathBuf| {
+        let path = file
+            .strip_prefix(site)?
+            .to_string_lossy()
+            .replace('\\', "/");
+        Ok(Weighed {
+            path,
+            gzip: gzip_size(&fs::read(file)?)?,
+        })
+    };
+    files(site)?.iter().map(weigh).collect()
 }
 
 /// All files under a folder, in the order of their names.

@@ -18,7 +18,7 @@ use crate::server::{self, Site};
 #[derive(Debug, Args)]
 pub(crate) struct Options {
     /// The port on 127.0.0.1; 0 takes a free one.
-    #[arg(long, default_value_t = 8000)]
+    #[arg(long, default_value_t = 8080)]
     port: u16,
     /// Build small and fast code; takes longer.
     #[arg(long)]

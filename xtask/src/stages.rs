@@ -192,7 +192,7 @@ fn end_to_end() -> Result<Count> {
     if !site.join("index.html").is_file() {
         return Err(Missing::new("the site in dist/", "cargo xtask dist").into());
     }
-    let harness = Harness::start(vec![("", site)])?;
+    let harness = Harness::start(vec![("", site.clone())])?;
     let _ = fs::remove_dir_all(&out);
     let command = [
         "test",
@@ -207,6 +207,7 @@ fn end_to_end() -> Result<Count> {
         .env("RUST_LIB_BACKTRACE", "0");
     let count = tests(harness.tell(tool, &out))?;
     let seen = fs::read_to_string(out.join("first-load.txt")).unwrap_or_default();
+    say(&budget::really(&seen, &dist::weighed(&site)?));
     let strays = budget::not_billed(&seen);
     for stray in &strays {
         complain(&format!(

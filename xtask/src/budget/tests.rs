@@ -37,12 +37,16 @@ fn only_what_loads_at_first_is_billed() {
         ("pkg/terrarium_web.js", 4),
         ("pkg/terrarium_web_bg.wasm", 8),
         ("pkg/terrarium_web.d.ts", 1_000),
+        ("strings/en/page.toml", 64),
+        ("strings/en/stage.toml", 128),
+        ("strings/zh-CN/page.toml", 100),
+        ("strings/zh-CN/stage.toml", 2),
         ("lessons/a.toml", 16),
         ("lessons/b.toml", 3),
         ("lessons/strings/en/a.toml", 32),
         ("lessons/strings/zh-CN/a.toml", 31),
     ]));
-    assert_eq!(bill.total, 63, "{bill}");
+    assert_eq!(bill.total, 255, "{bill}");
     assert!(bill.is_within_limit(), "{bill}");
 }
 
@@ -59,6 +63,16 @@ fn what_a_browser_loads_beside_the_table_is_found() {
     let loaded = "index.html\npkg/terrarium_web.js\nfonts/a.woff2\nlessons/b.toml";
     assert_eq!(not_billed(loaded), ["fonts/a.woff2"], "stray");
     assert!(not_billed("").is_empty(), "nothing");
+}
+
+#[test]
+fn what_a_browser_loads_is_weighed() {
+    let site = site(&[("index.html", 1_000), ("a.css", 500), ("b.css", 1)]);
+    let line = really("index.html\na.css\nunknown", &site);
+    assert_eq!(
+        line, "The browser loaded 2 files at first, 1.5 kB as gzip.",
+        "line"
+    );
 }
 
 #[test]
