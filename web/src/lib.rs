@@ -1,11 +1,31 @@
-//! The page.
+//! The page: a Yew frontend over the deterministic core.
+//!
+//! `model` knows what the page shows and decides what follows from a message; `driver` lets time
+//! go; `scene` turns a run into shapes and `paint` puts them on canvases; `view` holds the Yew
+//! components and `platform` what the browser offers. `app` joins them.
 
-#![expect(
-    dead_code,
-    reason = "the page's shell, which calls all this, comes with the next step"
-)]
+#![expect(dead_code, reason = "parts of the stage wait for their callers")]
 
+mod app;
 mod driver;
+mod i18n;
+mod model;
 mod paint;
 mod platform;
 mod scene;
+mod view;
+
+use wasm_bindgen::prelude::wasm_bindgen;
+
+/// Starts the page in the element with the id `app`; without one (a notebook, a course page, a
+/// test) nothing starts, and the exported classes wait to be used.
+#[wasm_bindgen(start)]
+pub fn start() {
+    let document = web_sys::window().and_then(|window| window.document());
+    let root = document.and_then(|document| document.get_element_by_id("app"));
+    if let Some(root) = root {
+        yew::set_custom_panic_hook(Box::new(platform::rescue::hook));
+        root.set_inner_html("");
+        yew::Renderer::<app::App>::with_root(root).render();
+    }
+}

@@ -1,4 +1,13 @@
-//! What the browser offers, each behind a small interface.
+//! What the browser offers, each in a few plain functions.
 
+pub(crate) mod clipboard;
+pub(crate) mod download;
+pub(crate) mod fetch;
+pub(crate) mod keys;
+pub(crate) mod media;
 pub(crate) mod raf;
+pub(crate) mod rescue;
 pub(crate) mod resize;
+pub(crate) mod router;
+pub(crate) mod storage;
+pub(crate) mod tip;

@@ -1,0 +1,77 @@
+// Keeps the whole site for use without a network, one cache a build.
+"use strict";
+const BUILD = "__BUILD__";
+const CACHE = `terrarium-${BUILD}`;
+// Every file of the site; a test (web/src/view/tests.rs) compares the list with static/.
+const FILES = [
+  "./",
+  `./boot.js?v=${BUILD}`,
+  `./css/page.css?v=${BUILD}`,
+  `./css/tokens.css?v=${BUILD}`,
+  "./icons/terrarium.svg",
+  "./manifest.webmanifest",
+  `./pkg/terrarium_web.js?v=${BUILD}`,
+  `./pkg/terrarium_web_bg.wasm?v=${BUILD}`,
+  "./sandbox.toml",
+  "./lessons/index.toml",
+  "./lessons/short-pause-long-pause.toml",
+  "./lessons/the-barrier.toml",
+  "./lessons/wait-and-crash.toml",
+  "./strings/en/index.toml",
+  "./strings/en/short-pause-long-pause.toml",
+  "./strings/en/stage.toml",
+  "./strings/en/the-barrier.toml",
+  "./strings/en/ui.toml",
+  "./strings/en/wait-and-crash.toml",
+  "./strings/zh-CN/index.toml",
+  "./strings/zh-CN/short-pause-long-pause.toml",
+  "./strings/zh-CN/stage.toml",
+  "./strings/zh-CN/the-barrier.toml",
+  "./strings/zh-CN/ui.toml",
+  "./strings/zh-CN/wait-and-crash.toml",
+];
+
+self.addEventListener("install", (event) => {
+  // One file that fails must not cost the others: it will be kept when it is first asked for.
+  const keep = (cache) => Promise.allSettled(FILES.map((file) => cache.add(new Request(file, { cache: "reload" }))));
+  event.waitUntil(caches.open(CACHE).then(keep).then(() => self.skipWaiting()));
+});
+
+self.addEventListener("activate", (event) => {
+  const drop = (names) => Promise.all(names
+    .filter((name) => name.startsWith("terrarium-") && name !== CACHE)
+    .map((name) => caches.delete(name)));
+  event.waitUntil(caches.keys().then(drop).then(() => self.clients.claim()));
+});
+
+self.addEventListener("fetch", (event) => {
+  const request = event.request;
+  if (request.method !== "GET" || new URL(request.url).origin !== self.location.origin) {
+    return;
+  }
+  event.respondWith(answer(request));
+});
+
+// The page itself comes fresh when there is a network, so that a new build shows at once; what it
+// names carries the build in its address and comes from the cache.
+async function answer(request) {
+  const cache = await caches.open(CACHE);
+  const page = request.mode === "navigate";
+  const kept = await cache.match(page ? "./" : request, { ignoreSearch: page });
+  const stamped = request.url.includes(`v=${BUILD}`);
+  if (kept && stamped) {
+    return kept;
+  }
+  try {
+    const fresh = await fetch(request);
+    if (fresh.ok) {
+      cache.put(page ? "./" : request, fresh.clone());
+    }
+    return fresh;
+  } catch (error) {
+    if (kept) {
+      return kept;
+    }
+    throw error;
+  }
+}

@@ -1,0 +1,242 @@
+//! The panel on the right: everything about what is selected.
+
+use super::control::{Choice, Pick, Press};
+use super::{count_render, use_words};
+use crate::model::msg::Msg;
+use crate::model::panels::{EventRow, Faults, Inspector, Rule};
+use std::rc::Rc;
+use yew::prelude::{Html, Properties, component, html};
+
+/// What the [`InspectorPanel`] shows.
+#[derive(Clone, Debug, PartialEq, Properties)]
+pub(crate) struct InspectorProps {
+    /// What is known of the selected thing.
+    pub(crate) inspector: Rc<Inspector>,
+    /// What there is to select.
+    pub(crate) faults: Rc<Faults>,
+}
+
+/// Every field of what is selected, its timers, its events and why they happened.
+#[component]
+pub(crate) fn InspectorPanel(props: &InspectorProps) -> Html {
+    count_render();
+    let words = use_words();
+    let shown = &props.inspector;
+    html! {
+        <>
+            <div class="inspect-head">
+                <h2>{ words.t("inspect.selected") }</h2>
+                <Pick name={words.t("inspect.select")} test="select-node" choices={choices(props, &words)} class="grow" />
+            </div>
+            if shown.title.is_empty() {
+                <p class="note" data-test="inspect-empty">{ words.t("inspect.empty") }</p>
+            } else {
+                <h3 class="inspect-title" data-test="inspect-title">{ &shown.title }
+                    if !shown.subtitle.is_empty() { <small>{ &shown.subtitle }</small> }
+                </h3>
+            }
+            <Timers inspector={Rc::clone(shown)} />
+            <Why inspector={Rc::clone(shown)} />
+            <Fields inspector={Rc::clone(shown)} />
+            <Settings inspector={Rc::clone(shown)} />
+            <Events title="inspect.events" rows={Rc::clone(&shown.events)} test="events" />
+            <Log rows={Rc::clone(&shown.log)} />
+        </>
+    }
+}
+
+fn choices(props: &InspectorProps, words: &crate::i18n::Catalog) -> Vec<Choice> {
+    let title = &props.inspector.title;
+    let known = props.faults.nodes.iter().any(|(_, name)| name == title);
+    let nothing = if title.is_empty() || known {
+        words.t("inspect.nothing")
+    } else {
+        title.clone()
+    };
+    let first = Choice {
+        text: nothing,
+        msg: Msg::Select(None),
+        is_on: !known,
+    };
+    let nodes = props.faults.nodes.iter().map(|(selection, name)| Choice {
+        text: name.clone(),
+        msg: Msg::Select(Some(selection.clone())),
+        is_on: name == title,
+    });
+    std::iter::once(first).chain(nodes).collect()
+}
+
+#[derive(Clone, Debug, PartialEq, Properties)]
+struct PartProps {
+    inspector: Rc<Inspector>,
+}
+
+/// Pending timers as bars that drain.
+#[component]
+fn Timers(props: &PartProps) -> Html {
+    let words = use_words();
+    let timers = &props.inspector.timers;
+    if timers.is_empty() {
+        return Html::default();
+    }
+    html! {
+        <section aria-label={words.t("inspect.timers")} data-test="timers">
+            <h3>{ words.t("inspect.timers") }</h3>
+            <ul class="timers">
+                { for timers.iter().map(|timer| html! {
+                    <li key={timer.name.clone()}>
+                        <code>{ &timer.name }</code><span class="num">{ &timer.left }</span>
+                        <i class="bar" aria-hidden="true"><b style={format!("width:{}%", timer.percent)}></b></i>
+                    </li>
+                }) }
+            </ul>
+        </section>
+    }
+}
+
+/// The chain of causes, and the rule behind its end.
+#[component]
+fn Why(props: &PartProps) -> Html {
+    let words = use_words();
+    let why = &props.inspector.why;
+    if why.is_empty() {
+        return Html::default();
+    }
+    html! {
+        <section aria-label={words.t("inspect.why")} data-test="why">
+            <h3>{ words.t("inspect.why") }</h3>
+            <ol class="why">
+                { for why.iter().map(|row| html! { <EventLine key={row.index} row={row.clone()} test="why-link" /> }) }
+            </ol>
+            if let Some(rule) = &props.inspector.rule {
+                { rule_line(rule, &words) }
+            }
+        </section>
+    }
+}
+
+fn rule_line(rule: &Rule, words: &crate::i18n::Catalog) -> Html {
+    let key = format!("rule.{}", rule.event);
+    let text = if words.has(&key) {
+        words.t(&key)
+    } else {
+        rule.doc.trim().to_owned()
+    };
+    html! {
+        <p class="note" data-test="rule">
+            { words.t("inspect.rule") }{ " " }{ text }{ " " }<code>{ rule.source }</code>
+            { for rule.kips.iter().map(|kip| html! {
+                <>{ " " }<a href={format!("https://cwiki.apache.org/confluence/display/KAFKA/KIP-{kip}")}
+                    rel="noreferrer" target="_blank">{ format!("KIP-{kip}") }</a></>
+            }) }
+        </p>
+    }
+}
+
+#[component]
+fn Fields(props: &PartProps) -> Html {
+    let words = use_words();
+    let fields = &props.inspector.fields;
+    if fields.is_empty() {
+        return Html::default();
+    }
+    html! {
+        <details class="fields" open=true data-test="fields">
+            <summary>{ words.t("inspect.fields") }</summary>
+            <dl class="tree">
+                { for fields.iter().enumerate().map(|(place, field)| html! {
+                    <div key={place} style={format!("padding-left:{}px", u32::from(field.depth) * 12)}>
+                        <dt>{ &field.name }</dt><dd>{ &field.value }</dd>
+                    </div>
+                }) }
+            </dl>
+        </details>
+    }
+}
+
+#[component]
+fn Settings(props: &PartProps) -> Html {
+    let words = use_words();
+    let settings = &props.inspector.settings;
+    if settings.is_empty() {
+        return Html::default();
+    }
+    html! {
+        <details class="fields" data-test="inspect-settings">
+            <summary>{ words.t("inspect.settings") }</summary>
+            <dl class="tree">
+                { for settings.iter().map(|setting| html! {
+                    <div key={setting.name} title={setting.doc}><dt>{ setting.name }</dt><dd>{ &setting.value }</dd></div>
+                }) }
+            </dl>
+        </details>
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Properties)]
+struct EventsProps {
+    title: &'static str,
+    rows: Rc<Vec<EventRow>>,
+    test: &'static str,
+}
+
+/// Recent events, newest first.
+#[component]
+fn Events(props: &EventsProps) -> Html {
+    let words = use_words();
+    if props.rows.is_empty() {
+        return Html::default();
+    }
+    html! {
+        <section aria-label={words.t(props.title)} data-test={props.test}>
+            <h3>{ words.t(props.title) }</h3>
+            <ol class="why">
+                { for props.rows.iter().map(|row| html! { <EventLine key={row.index} row={row.clone()} test="event-link" /> }) }
+            </ol>
+        </section>
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Properties)]
+struct EventLineProps {
+    row: EventRow,
+    test: &'static str,
+}
+
+/// An event: its time is a link that takes the playhead there.
+#[component]
+fn EventLine(props: &EventLineProps) -> Html {
+    let words = use_words();
+    let at = props.row.at.to_string();
+    html! {
+        <li>
+            <Press class="link time" msg={Msg::SeekEntry(props.row.index)} text={at.clone()}
+                name={words.text("inspect.seek", &[("at", &at), ("text", &props.row.text)])} test={props.test} />
+            { " " }{ &props.row.text }
+        </li>
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Properties)]
+struct LogProps {
+    rows: Rc<Vec<EventRow>>,
+}
+
+/// The lines that the process has written to its log.
+#[component]
+fn Log(props: &LogProps) -> Html {
+    let words = use_words();
+    if props.rows.is_empty() {
+        return Html::default();
+    }
+    html! {
+        <section aria-label={words.t("inspect.log")} data-test="log">
+            <h3>{ words.t("inspect.log") }</h3>
+            <div class="log">
+                { for props.rows.iter().map(|row| html! {
+                    <p key={row.index}><b>{ row.at.to_string() }</b>{ " " }{ &row.text }</p>
+                }) }
+            </div>
+        </section>
+    }
+}
