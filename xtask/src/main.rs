@@ -45,6 +45,7 @@ fn main() -> ExitCode {
 #[derive(Debug, Parser)]
 #[command(
     name = "cargo xtask",
+    bin_name = "cargo xtask",
     about = "Builds, serves and tests Terrarium",
     version
 )]
