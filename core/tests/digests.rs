@@ -10,9 +10,18 @@ use terrarium_core::lesson::Lesson;
 use terrarium_core::sim::Sim;
 
 const LESSONS: [(&str, &str); 3] = [
-    ("the-barrier", include_str!("../../static/lessons/the-barrier.toml")),
-    ("wait-and-crash", include_str!("../../static/lessons/wait-and-crash.toml")),
-    ("short-pause-long-pause", include_str!("../../static/lessons/short-pause-long-pause.toml")),
+    (
+        "the-barrier",
+        include_str!("../../static/lessons/the-barrier.toml"),
+    ),
+    (
+        "wait-and-crash",
+        include_str!("../../static/lessons/wait-and-crash.toml"),
+    ),
+    (
+        "short-pause-long-pause",
+        include_str!("../../static/lessons/short-pause-long-pause.toml"),
+    ),
 ];
 const SEEDS: u64 = 50;
 const UNTIL: SimTime = SimTime::from_millis(40_000);
@@ -23,7 +32,9 @@ fn digests() -> String {
     for (name, text) in LESSONS {
         let lesson = Lesson::parse(name, text).expect("the lesson is sound");
         for seed in 1..=SEEDS {
-            let mut scenario = lesson.scenario(None, &[]).expect("the lesson's own settings");
+            let mut scenario = lesson
+                .scenario(None, &[])
+                .expect("the lesson's own settings");
             scenario.seed = seed;
             let mut sim = Sim::new(Arc::new(scenario)).expect("the scenario is sound");
             sim.run_until(UNTIL.min(sim.scenario().until));
@@ -45,8 +56,15 @@ fn fifty_seeds_of_each_lesson_have_their_hashes() {
         return;
     }
     let expected = include_str!("digests.txt");
-    assert_eq!(digests.lines().count(), expected.lines().count(), "as many runs as expected");
+    assert_eq!(
+        digests.lines().count(),
+        expected.lines().count(),
+        "as many runs as expected"
+    );
     for (found, expected) in digests.lines().zip(expected.lines()) {
-        assert_eq!(found, expected, "lesson, seed, hash of the trace, hash of trace and state");
+        assert_eq!(
+            found, expected,
+            "lesson, seed, hash of the trace, hash of trace and state"
+        );
     }
 }

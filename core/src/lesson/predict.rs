@@ -205,3 +205,6 @@ impl Forecast {
 
 /// Events between two looks at the trace, so that no entry is dropped unseen.
 const SLICE_EVENTS: u32 = 20_000;
+
+#[cfg(test)]
+mod tests;
