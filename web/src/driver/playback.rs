@@ -5,12 +5,12 @@ use super::history::series::SeriesKey;
 use super::selection::Selection;
 use super::speed::Speed;
 use std::fmt;
-use terrarium_core::base::ids::CONSUMER_OFFSETS;
+use terrarium_core::base::ids::{CONSUMER_OFFSETS, Offset, TopicPartition};
 use terrarium_core::kernel::time::{SimTime, Span};
 use terrarium_core::sim::Sim;
 use terrarium_core::sim::command::{Command, CommandError};
 use terrarium_core::sim::timeline::{Branch, Recording, Timeline};
-use terrarium_core::sim::view::StageView;
+use terrarium_core::sim::view::{GroupView, StageView};
 use terrarium_core::trace::event::TraceEntry;
 
 /// A timeline that goes with the clock on the wall, and the index of what happened on it.
@@ -425,20 +425,40 @@ fn values_of(stage: &StageView, stopped: usize) -> Vec<(SeriesKey, i64)> {
         }
     }
     for group in &stage.groups {
-        for (partition, committed) in &group.committed {
-            let leader = leaders()
-                .filter(|replica| replica.topic_partition == *partition)
-                .max_by_key(|replica| replica.leader_epoch);
-            if let Some(leader) = leader {
-                let lag = (leader.high_watermark - *committed).max(0);
-                values.push((
-                    SeriesKey::ConsumerLag(group.group_id.clone(), *partition),
-                    lag,
-                ));
+        for topic in stage.topics.iter().filter(|topic| !topic.is_internal) {
+            for partition in topic.partitions.iter().map(|known| known.topic_partition) {
+                let leader = leaders()
+                    .filter(|replica| replica.topic_partition == partition)
+                    .max_by_key(|replica| replica.leader_epoch);
+                let offset = group_offset(stage, group, partition);
+                if let (Some(leader), Some(offset)) = (leader, offset) {
+                    let lag = (leader.high_watermark - offset).max(0);
+                    values.push((
+                        SeriesKey::ConsumerLag(group.group_id.clone(), partition),
+                        lag,
+                    ));
+                }
             }
         }
     }
     values
+}
+
+/// Where a group stands on a partition: the offset that it has committed or, before its first
+/// commit, the one up to which its consumer has processed.
+fn group_offset(stage: &StageView, group: &GroupView, partition: TopicPartition) -> Option<Offset> {
+    let committed = group
+        .committed
+        .iter()
+        .find(|(known, _)| *known == partition);
+    if let Some((_, offset)) = committed {
+        return Some(*offset);
+    }
+    let members = stage.consumers.iter();
+    let members = members.filter(|consumer| consumer.group_id.as_ref() == Some(&group.group_id));
+    let owned = members.flat_map(|consumer| &consumer.partitions);
+    let mut owned = owned.filter(|owned| owned.topic_partition == partition);
+    owned.find_map(|owned| owned.processed.or(owned.position))
 }
 
 /// Up to which instant two recordings of one scenario run alike.

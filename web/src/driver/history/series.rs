@@ -7,7 +7,8 @@ use terrarium_core::kernel::time::SimTime;
 /// What a line of a plot shows.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum SeriesKey {
-    /// Records between the high watermark and the offset that the group has committed.
+    /// Records between the offset that the group has committed, or processed before its first
+    /// commit, and the high watermark.
     ConsumerLag(GroupId, TopicPartition),
     /// Records that a follower lacks, as its leader believes.
     ReplicaLagRecords(TopicPartition, BrokerId),

@@ -3,7 +3,7 @@
 use super::places::Places;
 use super::{Card, draw_card};
 use crate::driver::selection::Selection;
-use crate::scene::fit::first_fitting;
+use crate::scene::fit::{first_fitting, first_whole};
 use crate::scene::place::Place;
 use crate::scene::scale::{count, index, real, real_signed};
 use crate::scene::shape::{Align, Font, Geometry, Layer, Scene, Style, Type};
@@ -99,13 +99,19 @@ fn draw_head(
         Ink::Text,
     );
     let (text, ink) = head_note(view, broker);
-    let set = Type {
-        font: Font::text(115),
-        align: Align::End,
-    };
-    let left = room - name_width - 8.0;
-    if let Some(text) = text.and_then(|texts| first_fitting(view.measure, &texts, set.font, left)) {
-        scene.text((place.right() - inset, y), text, set, ink);
+    let texts = text.unwrap_or_default();
+    let left = room - name_width - 6.0;
+    for font in [Font::text(115), Font::text(100)] {
+        if let Some(text) = first_whole(view.measure, &texts, font, left) {
+            let align = Align::End;
+            scene.text(
+                (place.right() - inset, y),
+                text.clone(),
+                Type { font, align },
+                ink,
+            );
+            return;
+        }
     }
 }
 

@@ -45,7 +45,7 @@ impl Places {
         } else {
             wide(view, &producers, &consumers)
         };
-        places.fit_rows(rows);
+        places.fit_rows(rows, partitions_to_come(view));
         places
     }
 
@@ -105,28 +105,41 @@ impl Places {
         44.0 <= self.row_pitch
     }
 
-    fn fit_rows(&mut self, mut rows: Vec<TopicPartition>) {
+    fn fit_rows(&mut self, mut rows: Vec<TopicPartition>, to_come: usize) {
+        // Topics that are still to be created have their room already: nothing jumps.
+        let expected = rows.len().max(to_come);
         let card = self.brokers.first().map_or(0.0, |(_, place)| place.height);
         let foot = if self.is_narrow { 24.0 } else { 34.0 };
         let room = (card - self.rows_top - foot).max(0.0);
         let widest = if self.is_narrow { 40.0 } else { 54.0 };
         // A few partitions may be drawn larger.
-        let widest = if rows.len() <= 2 && !self.is_narrow {
+        let widest = if expected <= 2 && !self.is_narrow {
             84.0
         } else {
             widest
         };
-        self.row_pitch = (room / count(rows.len().max(1))).clamp(9.0, widest);
+        self.row_pitch = (room / count(expected.max(1))).clamp(9.0, widest);
         let fitting = crate::scene::scale::index(room / self.row_pitch).max(1);
         self.rows_left_out = rows.len().saturating_sub(fitting);
         rows.truncate(fitting);
         // Cards are no higher than what they hold.
-        let needed = self.rows_top + count(rows.len().max(1)) * self.row_pitch + foot;
+        let needed = self.rows_top + count(expected.max(1)) * self.row_pitch + foot;
         for (_, place) in &mut self.brokers {
             place.height = place.height.min(needed);
         }
         self.rows = rows;
     }
+}
+
+/// Partitions of the scenario's topics.
+fn partitions_to_come(view: &View<'_>) -> usize {
+    let partitions = view
+        .scenario
+        .topics
+        .iter()
+        .map(|topic| topic.partitions)
+        .sum::<u32>();
+    usize::try_from(partitions).unwrap_or_default()
 }
 
 /// Producers that show: the console's only once it has been used.
