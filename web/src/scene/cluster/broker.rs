@@ -229,6 +229,10 @@ fn draw_cells(
         0.32
     };
     let gap = if window.cell < 8.0 { 0.5 } else { 0.75 };
+    if replica.log_end_offset <= replica.log_start_offset {
+        // An empty log has its place too.
+        scene.push(Layer::Body, place.rect(3.0), Style::fill(Ink::Hair).alpha(0.7));
+    }
     for cell in 0..window.cells {
         let offset = window.first + cell;
         if replica.log_end_offset.0 <= offset || offset < replica.log_start_offset.0 {
