@@ -2,7 +2,7 @@
 
 use super::canvas::Surface;
 use crate::scene::fit::Measure;
-use crate::scene::plot::{Chart, Line, spread};
+use crate::scene::plot::{Chart, Line, simplified, spread};
 use crate::scene::scale::{TimeScale, real};
 use crate::scene::shape::{Align, Font, Geometry, Layer, Scene, Style, Type};
 use crate::scene::theme::{Ink, ThemeName};
@@ -164,7 +164,17 @@ fn draw_lines(
                 filled: false,
                 stroke_width: stroke(1.8 * ratio),
             };
-            let points = line.points.iter().copied();
+            // Plotters rounds to whole pixels: long straight pieces stay straight, where each
+            // point drawn for itself would make stairs.
+            let (wide, high) = (time.us_per_pixel(), real(chart.top.max(1)) / (bottom - top));
+            let seen: Vec<(f64, f64)> = line
+                .points
+                .iter()
+                .map(|(at, value)| (at / wide, value / high))
+                .collect();
+            let points = simplified(&seen, 0.9)
+                .into_iter()
+                .map(|(x, y)| (x * wide, y * high));
             context.draw_series(LineSeries::new(points, style)).ok();
         }
     }

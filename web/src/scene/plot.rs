@@ -166,6 +166,56 @@ fn seen(points: &[Point], from: SimTime, to: SimTime) -> (Vec<(f64, f64)>, i64) 
     (shown, highest)
 }
 
+/// Leaves out points that lie within `slack` of the line between those that stay (Ramer, Douglas,
+/// Peucker). Points come and go in pixels.
+pub(crate) fn simplified(points: &[(f64, f64)], slack: f64) -> Vec<(f64, f64)> {
+    let Some(last) = points.len().checked_sub(1) else {
+        return Vec::new();
+    };
+    let mut stays = vec![false; points.len()];
+    let mut open = vec![(0, last)];
+    for end in [0, last] {
+        if let Some(stay) = stays.get_mut(end) {
+            *stay = true;
+        }
+    }
+    while let Some((from, to)) = open.pop() {
+        let (Some(start), Some(stop)) = (points.get(from), points.get(to)) else {
+            continue;
+        };
+        let between = points.iter().enumerate().take(to).skip(from + 1);
+        let furthest = between
+            .map(|(index, point)| (index, height_over(*point, *start, *stop)))
+            .max_by(|a, b| a.1.total_cmp(&b.1));
+        if let Some((index, height)) = furthest
+            && slack < height
+        {
+            if let Some(stay) = stays.get_mut(index) {
+                *stay = true;
+            }
+            open.push((from, index));
+            open.push((index, to));
+        }
+    }
+    points
+        .iter()
+        .zip(stays)
+        .filter(|(_, stay)| *stay)
+        .map(|(point, _)| *point)
+        .collect()
+}
+
+/// How far above or below the line from `start` to `stop` a point is.
+fn height_over(point: (f64, f64), start: (f64, f64), stop: (f64, f64)) -> f64 {
+    let width = stop.0 - start.0;
+    let share = if width.abs() < f64::EPSILON {
+        0.0
+    } else {
+        (point.0 - start.0) / width
+    };
+    (point.1 - start.1 - (stop.1 - start.1) * share).abs()
+}
+
 /// Where the names at the ends of lines stand, so that none covers another: wanted places in, and
 /// free ones out, in the same order.
 pub(crate) fn spread(wanted: &[f64], gap: f64, top: f64, bottom: f64) -> Vec<f64> {

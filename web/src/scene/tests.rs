@@ -336,6 +336,28 @@ fn plots_spread_the_names_at_the_ends_of_their_lines() {
 }
 
 #[test]
+fn a_line_keeps_its_corners_and_loses_what_lies_between() {
+    let saw: Vec<(f64, f64)> = (0..=40_u8)
+        .map(|step| {
+            (
+                f64::from(step),
+                f64::from(if step < 20 { step } else { 40 - step }),
+            )
+        })
+        .collect();
+    assert_eq!(
+        plot::simplified(&saw, 0.5),
+        vec![(0.0, 0.0), (20.0, 20.0), (40.0, 0.0)]
+    );
+    assert_eq!(
+        plot::simplified(&saw[..1], 0.5),
+        vec![(0.0, 0.0)],
+        "one point is a line, too"
+    );
+    assert!(plot::simplified(&[], 0.5).is_empty(), "no point is none");
+}
+
+#[test]
 fn every_word_is_in_both_tables() {
     let keys = |text: &str| -> Vec<String> {
         text.parse::<toml::Table>()

@@ -231,7 +231,11 @@ fn draw_cells(
     let gap = if window.cell < 8.0 { 0.5 } else { 0.75 };
     if replica.log_end_offset <= replica.log_start_offset {
         // An empty log has its place too.
-        scene.push(Layer::Body, place.rect(3.0), Style::fill(Ink::Hair).alpha(0.7));
+        scene.push(
+            Layer::Body,
+            place.rect(3.0),
+            Style::fill(Ink::Hair).alpha(0.7),
+        );
     }
     for cell in 0..window.cells {
         let offset = window.first + cell;

@@ -310,7 +310,9 @@ fn draw_name(
         (x + 5.0, x + 5.0, Align::Start),
     ];
     for (left, anchor, align) in sides {
-        let is_inside = scale.x_from - 4.0 <= left && left + width <= scale.x_to;
+        // What happened is not named in what is to come.
+        let limit = scale.x_held(view.now()).max(x).min(scale.x_to);
+        let is_inside = scale.x_from - 4.0 <= left && left + width <= limit;
         if is_inside && taken.take([left - 3.0, y - 10.0, width + 6.0, 13.0]) {
             scene.text((anchor, y), text, Type { font, align }, ink);
             return true;

@@ -300,29 +300,28 @@ impl Brush<'_, '_> {
             )
         };
         let y = lane.y + 22.0;
+        let now_x = self.scale.x(self.view.now());
         for text in texts {
-            let width = view.measure.width(&text, font);
-            let room = gate_x - self.scale.x_held(barrier.from.at);
-            let mut right = (gate_x + 2.0)
-                .max(self.scale.x_from + width)
-                .min(self.scale.x_to + 8.0);
-            // The playhead must not strike the words through.
-            let now_x = self.scale.x(self.view.now());
-            if right - width - 4.0 < now_x && now_x < right + 2.0 {
-                right = now_x - 6.0;
-            }
-            let is_fitting = barrier.opened_at.is_none() || width < room;
-            if is_fitting && taken.take([right - width - 3.0, y - 11.0, width + 6.0, 14.0]) {
-                self.scene.text(
-                    (right, y),
-                    text,
-                    Type {
-                        font,
-                        align: Align::End,
-                    },
-                    ink,
-                );
-                return;
+            let width = self.view.measure.width(&text, font);
+            let spots = if barrier.opened_at.is_some() {
+                if gate_x - self.scale.x_held(barrier.from.at) < width {
+                    continue;
+                }
+                vec![gate_x - 4.0]
+            } else {
+                // At the gate; but the playhead must not strike the words through.
+                vec![gate_x + 2.0, gate_x + 10.0 + width, now_x - 6.0]
+            };
+            for right in spots {
+                let left = right - width;
+                let is_struck = left - 3.0 < now_x && now_x < right + 3.0;
+                let is_inside = self.scale.x_from <= left && right <= self.scale.x_to + 10.0;
+                let is_free = is_inside && (!is_struck || barrier.opened_at.is_some());
+                if is_free && taken.take([left - 3.0, y - 11.0, width + 6.0, 14.0]) {
+                    let align = Align::End;
+                    self.scene.text((right, y), text, Type { font, align }, ink);
+                    return;
+                }
             }
         }
     }
