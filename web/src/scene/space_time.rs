@@ -104,7 +104,13 @@ fn draw_playhead(scene: &mut Scene, view: &View<'_>, scale: &TimeScale, lanes: &
 
 fn draw_question(scene: &mut Scene, view: &View<'_>, scale: &TimeScale, lanes: &Lanes) {
     let from = scale.x_held(view.now());
-    let Some(first) = lanes.all.iter().find(|lane| lane.role == Role::Consumer) else {
+    // Not upon the outline of a record that is being worked on.
+    let is_quiet = |lane: &&Lane| {
+        let past = view.history.lane(lane.node);
+        lane.role == Role::Consumer
+            && past.is_none_or(|past| past.work.current(view.clip()).next().is_none())
+    };
+    let Some(first) = lanes.all.iter().find(is_quiet) else {
         return;
     };
     let middle = f64::midpoint(from, scale.x_to);

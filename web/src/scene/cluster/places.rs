@@ -111,7 +111,11 @@ impl Places {
         let card = self.brokers.first().map_or(0.0, |(_, place)| place.height);
         let foot = if self.is_narrow { 24.0 } else { 34.0 };
         let room = (card - self.rows_top - foot).max(0.0);
-        let widest = if self.is_narrow { 40.0 } else { 54.0 };
+        let widest = match (self.is_narrow, card < 300.0) {
+            (true, true) => 40.0,
+            (true, false) => 58.0,
+            (false, _) => 54.0,
+        };
         // A few partitions may be drawn larger.
         let widest = if expected <= 2 && !self.is_narrow {
             84.0
@@ -127,7 +131,30 @@ impl Places {
         for (_, place) in &mut self.brokers {
             place.height = place.height.min(needed);
         }
+        if self.is_narrow {
+            self.close_up();
+        }
         self.rows = rows;
+    }
+}
+
+impl Places {
+    /// Brings consumers below brokers nearer to them on a tall screen.
+    fn close_up(&mut self) {
+        let bottom = self
+            .brokers
+            .iter()
+            .map(|(_, place)| place.bottom())
+            .fold(0.0, f64::max);
+        let top = self
+            .consumers
+            .iter()
+            .map(|(_, place)| place.y)
+            .fold(f64::INFINITY, f64::min);
+        let shift = (top - bottom - 64.0).max(0.0);
+        for (_, place) in &mut self.consumers {
+            place.y -= shift;
+        }
     }
 }
 
@@ -214,7 +241,7 @@ fn narrow(view: &View<'_>, producers: &[NodeId], consumers: &[NodeId]) -> Places
     let gap = 8.0;
     let broker_width = (right - left - gap * (broker_count - 1.0)) / broker_count;
     let lines = if consumers.len() <= 4 { 1.0 } else { 2.0 };
-    let consumer_height = 50.0;
+    let consumer_height = if height < 430.0 { 50.0 } else { 84.0 };
     let consumers_top = height - 10.0 - lines * (consumer_height + gap) + gap;
     let producers_top = TOP;
     let brokers_top = producers_top + 40.0;

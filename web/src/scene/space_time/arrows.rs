@@ -130,7 +130,8 @@ fn walls(view: &View<'_>, scale: &TimeScale, lanes: &Lanes) -> BTreeSet<(usize, 
             *counts.entry((from, to)).or_default() += 1;
         }
     }
-    let limit = (scale.x_to - scale.x_from) / PIXELS_PER_LIGHT;
+    let seen = scale.x_held(view.now()) - scale.x_from;
+    let limit = seen / PIXELS_PER_LIGHT;
     counts
         .into_iter()
         .filter(|(_, count)| limit < f64::from(*count))

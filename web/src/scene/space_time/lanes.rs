@@ -82,12 +82,12 @@ impl Lanes {
         let tray = wanted.min(room * 0.3 / count(coordinators.max(1)));
         let row = ((tray - 4.0) / count(members.max(1))).min(9.0);
         let free = room - tray * count(coordinators);
-        let pitch = (free / count(nodes.len().max(1))).clamp(14.0, 62.0);
+        let pitch = (free / count(nodes.len().max(1))).clamp(14.0, 92.0);
         // Brokers' lanes hold more stripes than consumers'.
         let thickest = if window.lanes == LaneFilter::Replication {
-            14.0
+            16.0
         } else {
-            9.0
+            11.0
         };
         let half = (pitch * 0.2).clamp(4.0, thickest);
         let mut y = top;
