@@ -1,3 +1,4 @@
 //! Journeys through the page: what a visitor does, in a real browser, on the site as it is shipped.
 
+mod barrier;
 mod opening;
