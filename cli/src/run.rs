@@ -11,7 +11,7 @@ use std::sync::Arc;
 use terrarium_core::kernel::limits::SIM_TIME_MAX_US;
 use terrarium_core::kernel::time::{SimTime, Span, parse_span};
 use terrarium_core::lesson::Outcome;
-use terrarium_core::lesson::format::{Attempt, Lesson};
+use terrarium_core::lesson::format::{Attempt, Goal, Lesson, Task};
 use terrarium_core::lesson::link::Link;
 use terrarium_core::lesson::predict::Forecast;
 use terrarium_core::lesson::settings::{self, Override};
@@ -48,6 +48,10 @@ pub struct Options {
     /// A file of actions, one a line, or with a link.
     #[arg(long, value_name = "FILE")]
     pub actions: Option<String>,
+    /// A goal that the run is expected to pass. May be given often. Default: those of the
+    /// solution; with actions all that the run can reach; otherwise those that one just watches.
+    #[arg(long, value_name = "ID")]
+    pub goal: Vec<String>,
     /// Writes every trace entry to this file, one JSON object a line.
     #[arg(long, value_name = "OUT.jsonl")]
     pub trace: Option<String>,
@@ -63,6 +67,7 @@ pub struct Options {
 /// after the run, which goes on without it.
 pub fn run(options: &Options, output: &mut impl Write) -> Result<Ending, Failure> {
     let lesson = load::lesson(&options.run.file)?;
+    let wanted = wanted_goals(options, &lesson)?;
     let attempt = attempt(options, &lesson)?;
     let mut forecast = begin(&options.run, &lesson, &attempt)?;
     match &options.trace {
@@ -74,7 +79,6 @@ pub fn run(options: &Options, output: &mut impl Write) -> Result<Ending, Failure
             })?;
         }
     }
-    let wanted = wanted_goals(options, &lesson);
     let report = Report::new(&lesson, attempt.variant.as_deref(), &forecast, &wanted);
     if options.json {
         report.write_json(output)?;
@@ -183,20 +187,44 @@ fn unknown_attempt(file: &str, lesson: &Lesson, id: &str) -> String {
     )
 }
 
-/// The goals that the run is expected to pass: those of the solution, or all that it can reach.
-fn wanted_goals(options: &Options, lesson: &Lesson) -> Vec<Arc<str>> {
+/// The goals that the run is expected to pass.
+fn wanted_goals(options: &Options, lesson: &Lesson) -> Result<Vec<Arc<str>>, Failure> {
+    let known: Vec<&str> = lesson.goals.iter().map(|goal| &*goal.id).collect();
+    if let Some(unknown) = options
+        .goal
+        .iter()
+        .find(|goal| !known.contains(&goal.as_str()))
+    {
+        let (file, known) = (&options.run.file, known.join(", "));
+        return Err(Failure::input(format!(
+            "{file}: unknown goal {unknown}; expected {known}"
+        )));
+    }
+    if !options.goal.is_empty() {
+        return Ok(options
+            .goal
+            .iter()
+            .map(|goal| Arc::from(goal.as_str()))
+            .collect());
+    }
     if let Some(id) = &options.solution {
-        if let Some(solution) = lesson
+        let solutions = lesson
             .solutions
             .iter()
-            .find(|solution| *solution.id == **id)
-        {
-            return solution.passes.clone();
-        }
+            .filter(|solution| *solution.id == **id);
         let wrong = lesson.wrong.iter().filter(|wrong| *wrong.id == **id);
-        return wrong.map(|wrong| wrong.fails.clone()).collect();
+        let passes = solutions.flat_map(|solution| solution.passes.iter().cloned());
+        return Ok(passes
+            .chain(wrong.map(|wrong| wrong.fails.clone()))
+            .collect());
     }
-    lesson.goals.iter().map(|goal| goal.id.clone()).collect()
+    let is_wanted = |goal: &&Goal| options.actions.is_some() || goal.task == Task::Watch;
+    Ok(lesson
+        .goals
+        .iter()
+        .filter(is_wanted)
+        .map(|goal| goal.id.clone())
+        .collect())
 }
 
 /// Runs to the end and writes every entry as it comes, so that none is dropped.

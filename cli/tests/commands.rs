@@ -52,7 +52,8 @@ fn a_run_exits_by_its_goals() {
         printed.contains("isr-shrunk at controller"),
         "the violating entry: {printed}"
     );
-    expect(1, &["run", PAUSE, "--variant", "long"]);
+    expect(0, &["run", PAUSE, "--variant", "long"]);
+    expect(1, &["run", PAUSE, "--variant", "long", "--goal", "patient"]);
 }
 
 #[test]
@@ -60,7 +61,7 @@ fn a_run_prints_json_and_writes_its_trace() {
     let path = scratch("trace.jsonl", "");
     let trace = path.display().to_string();
     let (printed, _) = expect(
-        1,
+        0,
         &[
             "run", PAUSE, "--until", "12s", "--seed", "9", "--json", "--trace", &trace,
         ],
@@ -95,7 +96,7 @@ fn the_hash_depends_on_seed_and_variant_alone() {
     );
     assert_ne!(hash(&["--seed", "6"]), first, "another seed");
     assert_ne!(hash(&["--variant", "long"]), first, "another variant");
-    let report = expect(1, &["run", PAUSE, "--json"]).0;
+    let report = expect(0, &["run", PAUSE, "--json"]).0;
     let report: serde_json::Value = serde_json::from_str(&report).expect("JSON");
     assert_eq!(report["hash"], first.trim(), "run prints the same");
 }
@@ -154,6 +155,10 @@ fn bad_input_exits_2_and_names_place_and_remedy() {
         (
             &["run", PAUSE, "--set", "cluster.replica.lag.max.ms=9"],
             "did you mean replica.lag.time.max.ms?",
+        ),
+        (
+            &["run", PAUSE, "--goal", "x"],
+            "unknown goal x; expected stays, leaves",
         ),
         (&["run", PAUSE, "--set", "x"], "expected NAME=VALUE"),
         (&["run", PAUSE, "--until", "9"], "a time with its unit"),
