@@ -32,19 +32,19 @@ fn a_star_stands_for_letters_of_one_folder() {
 fn only_what_loads_at_first_is_billed() {
     let bill = Bill::of(&site(&[
         ("index.html", 1),
-        ("style.css", 2),
+        ("css/page.css", 2),
         ("sw.js", 1_000),
         ("pkg/terrarium_web.js", 4),
         ("pkg/terrarium_web_bg.wasm", 8),
         ("pkg/terrarium_web.d.ts", 1_000),
-        ("strings/en/page.toml", 64),
-        ("strings/en/stage.toml", 128),
-        ("strings/zh-CN/page.toml", 100),
-        ("strings/zh-CN/stage.toml", 2),
-        ("lessons/a.toml", 16),
-        ("lessons/b.toml", 3),
-        ("lessons/strings/en/a.toml", 32),
-        ("lessons/strings/zh-CN/a.toml", 31),
+        ("lessons/index.toml", 16),
+        ("lessons/the-barrier.toml", 32),
+        ("lessons/another.toml", 1_000),
+        ("strings/en/the-barrier.toml", 64),
+        ("strings/zh-CN/the-barrier.toml", 63),
+        ("strings/en/another.toml", 1_000),
+        ("strings/en/ui.toml", 127),
+        ("strings/zh-CN/ui.toml", 128),
     ]));
     assert_eq!(bill.total, 255, "{bill}");
     assert!(bill.is_within_limit(), "{bill}");
@@ -60,7 +60,7 @@ fn the_limit_is_the_last_size_allowed() {
 
 #[test]
 fn what_a_browser_loads_beside_the_table_is_found() {
-    let loaded = "index.html\npkg/terrarium_web.js\nfonts/a.woff2\nlessons/b.toml";
+    let loaded = "index.html\npkg/terrarium_web.js\nfonts/a.woff2\nlessons/index.toml";
     assert_eq!(not_billed(loaded), ["fonts/a.woff2"], "stray");
     assert!(not_billed("").is_empty(), "nothing");
 }
