@@ -83,19 +83,20 @@ pub(crate) fn build(view: &View<'_>, plot: Plot, from: SimTime, to: SimTime) -> 
     lines.truncate(LINES_MAX);
     let highest = lines.first().map_or(0, |(highest, _)| *highest);
     let (top, step) = nice_top(u64::try_from(highest).unwrap_or_default().max(4));
-    // A plot full of zeros needs no names upon each other: the lowest lines come first.
+    // The lowest lines come first. Of many, those that lie on the axis now have no name.
     lines.reverse();
-    let lines = lines
-        .into_iter()
-        .map(|(highest, line)| {
-            let name = if highest == 0 {
-                String::new()
-            } else {
-                line.name.clone()
-            };
-            Line { name, ..line }
-        })
-        .collect();
+    let is_many = NAMES_MAX < lines.len();
+    let named = lines.into_iter().map(|(highest, line)| {
+        let is_flat = line.points.last().is_none_or(|(_, value)| *value <= 0.0);
+        let is_silent = highest == 0 || (is_many && is_flat);
+        let name = if is_silent {
+            String::new()
+        } else {
+            line.name.clone()
+        };
+        Line { name, ..line }
+    });
+    let lines = named.collect();
     Chart {
         title,
         unit,
@@ -242,3 +243,5 @@ pub(crate) fn spread(wanted: &[f64], gap: f64, top: f64, bottom: f64) -> Vec<f64
 
 /// More lines than this nobody tells apart.
 const LINES_MAX: usize = 8;
+/// So many lines may all have their names.
+const NAMES_MAX: usize = 4;

@@ -133,12 +133,31 @@ impl Places {
         }
         if self.is_narrow {
             self.close_up();
+        } else {
+            self.lift_controller();
         }
         self.rows = rows;
     }
 }
 
 impl Places {
+    /// Puts the controller beside the foot of the brokers, below the producers.
+    fn lift_controller(&mut self) {
+        let foot = self
+            .brokers
+            .iter()
+            .map(|(_, place)| place.bottom())
+            .fold(0.0, f64::max);
+        let floor = self
+            .producers
+            .iter()
+            .map(|(_, place)| place.bottom())
+            .fold(0.0, f64::max);
+        if let Some((_, place)) = &mut self.controller {
+            place.y = (foot - place.height).max(floor + 14.0).min(place.y);
+        }
+    }
+
     /// Brings consumers below brokers nearer to them on a tall screen.
     fn close_up(&mut self) {
         let bottom = self
