@@ -422,3 +422,6 @@ const LENGTH_US_MAX: f64 = 2_592_000_000_000.0;
 const PLOT_EVERY_MS: f64 = 100.0;
 /// How long a message's trail stays, in milliseconds of the wall.
 const AFTERGLOW_MS: f64 = 120.0;
+
+#[cfg(all(test, target_arch = "wasm32"))]
+mod tests;
