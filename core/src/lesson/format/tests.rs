@@ -263,6 +263,64 @@ fn entries_that_do_not_go_together_are_refused() {
 }
 
 #[test]
+fn what_must_be_given_is_asked_for() {
+    let removals = [
+        ("format = 1\n", "format is missing; expected 1"),
+        ("id = \"small\"\n", "id is missing"),
+        ("kafka = \"4.0\"\n", "kafka is missing"),
+        ("until = \"90s\"\n", "until is missing"),
+        ("fidelity = [\"range\"]\n", "fidelity is missing"),
+        (
+            "{ id = 1, rack = \"a\" }",
+            "cluster.brokers[0]: id is missing",
+        ),
+        ("name = \"in\"\n", "topic[0]: name is missing"),
+        ("topic = \"in\"\n", "producer[0]: topic is missing"),
+        (", count = 5", "producer[0].keys: count is missing"),
+        ("topics = [\"in\"]\n", "consumer[0]: topics is missing"),
+        ("delay = \"10s\"", "consumer[0].restart: delay is missing"),
+        ("from = 1, ", "network.link[0]: from is missing"),
+        ("id = \"dynamic\"\n", "variant[0]: id is missing"),
+        ("until = \"8.5s\"\n", "steps[0]: until is missing"),
+        (
+            "locks = { event = \"isr-shrunk\", topic = \"in\", partition = 0 }\n",
+            "predict[0]: locks is missing",
+        ),
+        ("task = \"watch\"\n", "goals[0]: task is missing"),
+        (
+            "holds = { hold = { measure = \"rebalances\", group = \"g\", at-most = 1 } }\n",
+            "goals[0]: holds is missing",
+        ),
+        ("option = \"no\"\n", "traps[0]: option is missing"),
+        ("rung = \"nudge\"\n", "hints[0]: rung is missing"),
+        (
+            "passes = [\"calm\", \"fixed\"]\n",
+            "solutions[0]: passes is missing",
+        ),
+        ("fails = \"calm\"\n", "wrong[0]: fails is missing"),
+        (
+            "measure = \"rebalances\", group = \"g\" }]",
+            "debrief.show[0]: measure is missing",
+        ),
+    ];
+    for (given, expected) in removals {
+        let replacement = match given {
+            "{ id = 1, rack = \"a\" }" => "{ rack = \"a\" }",
+            _ if given.ends_with('\n') => "\n",
+            _ if given.ends_with(']') => "group = \"g\" }]",
+            _ => "",
+        };
+        let text = SMALL.replacen(given, replacement, 1);
+        assert_ne!(text, SMALL, "{given} stands in the file");
+        let faults = faults(&text);
+        assert!(
+            faults.iter().any(|fault| fault.contains(expected)),
+            "{given}: {faults:#?}"
+        );
+    }
+}
+
+#[test]
 fn no_mutated_file_brings_the_reader_down() {
     let mut stream = Stream::new(11, "mutations");
     let pieces: Vec<&str> = SMALL.split_inclusive([' ', '\n']).collect();
