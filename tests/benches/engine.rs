@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use terrarium_core::kernel::rng::Stream;
 use terrarium_core::kernel::time::SimTime;
 use terrarium_core::lesson::Lesson;
-use terrarium_core::sim::scenario::Scenario;
 use terrarium_core::sim::Sim;
+use terrarium_core::sim::scenario::Scenario;
 use terrarium_core::sim::timeline::Timeline;
 
 /// Events of the run that is sought through.
@@ -19,7 +19,11 @@ const SEEKS: u32 = 200;
 fn barrier() -> Arc<Scenario> {
     let text = include_str!("../../static/lessons/the-barrier.toml");
     let lesson = Lesson::parse("the-barrier.toml", text).expect("the lesson is sound");
-    Arc::new(lesson.scenario(None, &[]).expect("the lesson's own settings"))
+    Arc::new(
+        lesson
+            .scenario(None, &[])
+            .expect("the lesson's own settings"),
+    )
 }
 
 fn long_run() -> Timeline {
@@ -37,7 +41,9 @@ fn run(criterion: &mut Criterion) {
     let mut counted = start.clone();
     counted.run_until(SimTime::from_millis(60_000));
     let mut group = criterion.benchmark_group("engine");
-    group.sample_size(20).throughput(Throughput::Elements(counted.event_count()));
+    group
+        .sample_size(20)
+        .throughput(Throughput::Elements(counted.event_count()));
     group.bench_function("a minute of the first lesson, events", |bencher| {
         bencher.iter_batched(
             || start.clone(),
@@ -73,7 +79,9 @@ fn seek(criterion: &mut Criterion) {
     group.bench_function("seek to a random instant of 100,000 events", |bencher| {
         bencher.iter(|| timeline.seek(SimTime(stream.below(horizon))));
     });
-    group.bench_function("snapshot", |bencher| bencher.iter(|| timeline.sim().clone()));
+    group.bench_function("snapshot", |bencher| {
+        bencher.iter(|| timeline.sim().clone())
+    });
     group.finish();
 }
 

@@ -31,6 +31,8 @@ pub struct Lesson {
     pub base: Scenario,
     /// Kernel events that a run may cost.
     pub budget_events: u64,
+    /// Where the page opens the lesson: the cluster runs by then.
+    pub opens: SimTime,
     /// Other experiments on the same stage; the first is chosen until another is.
     pub variants: Vec<Variant>,
     /// What the learner may do and change.
@@ -433,6 +435,15 @@ fn read<'a>(reader: &mut Reader<'a>, table: &Table<'a>) -> Option<Lesson> {
         budget_events = u64::try_from(events).unwrap_or(BUDGET_EVENTS);
     }
     let base = cluster::read(reader, table)?;
+    let opens = reader.span(table, "opens").unwrap_or_default();
+    if base.until.0 < opens.0 {
+        let found = opens.to_string();
+        reader.fault_in(
+            table,
+            "opens",
+            Problem::expected("a time before until", found),
+        );
+    }
     let teaching = teaching::read(reader, table, &base);
     Some(Lesson {
         id: id?,
@@ -440,6 +451,7 @@ fn read<'a>(reader: &mut Reader<'a>, table: &Table<'a>) -> Option<Lesson> {
         kafka: kafka?,
         base,
         budget_events,
+        opens: SimTime(opens.0),
         variants: teaching.variants,
         allow: teaching.allow,
         steps: teaching.steps,

@@ -126,6 +126,11 @@ pub const TABLES: &[TableInfo] = &[
                 "Decides everything left to chance. Default 1.",
             ),
             needed("until", Shape::Time, "Where the run ends."),
+            field(
+                "opens",
+                Shape::Time,
+                "Where the page opens the lesson, so that the cluster runs at first sight. Default 0s.",
+            ),
             field("budget", Shape::Table("budget"), "What a run may cost."),
             field(
                 "at",

@@ -53,7 +53,13 @@ impl Session {
             worked_ms: 0.0,
             attempts: 0,
         };
-        run.playback.seek(start.playhead.min(scenario.until));
+        // A lesson opens where its cluster runs already, unless a place is asked for.
+        let opens = if is_resumed || order.link.at.is_some() {
+            start.playhead
+        } else {
+            lesson.opens
+        };
+        run.playback.seek(opens.min(scenario.until));
         let answers = saved
             .as_ref()
             .map_or_else(Vec::new, |saved| answers_of(&lesson, saved));
