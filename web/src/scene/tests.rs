@@ -7,8 +7,10 @@ use super::{cluster, group, hit, home, plot, scrubber, space_time, svg};
 use crate::driver::playback::Playback;
 use crate::driver::selection::Selection;
 use std::path::PathBuf;
-use terrarium_core::base::ids::{BrokerId, GroupId, NodeId};
-use terrarium_core::kernel::time::SimTime;
+use terrarium_core::base::ids::{BrokerId, ClientId, GroupId, NodeId};
+use terrarium_core::kernel::rng::Stream;
+use terrarium_core::kernel::time::{SimTime, Span};
+use terrarium_core::sim::command::Command;
 
 /// Compares with a stored text; `UPDATE_EXPECT=1` rewrites it. `TERRARIUM_SVG=folder` writes
 /// pictures to look at.
@@ -458,5 +460,43 @@ fn watch(title: &str, playback: &mut Playback, instants: &[u64]) {
                 check_texts(&name, &scene, &view);
             }
         }
+    }
+}
+
+/// An action at random; most of them are possible at some time.
+fn fault(random: &mut Stream) -> Command {
+    let broker_id = BrokerId(1 + u32::try_from(random.below(3)).unwrap());
+    let client = ClientId(u32::try_from(random.below(5)).unwrap());
+    let span = Span(random.below(8_000_000));
+    match random.below(9) {
+        0 => Command::KillBroker(broker_id),
+        1 => Command::RestartBroker(broker_id),
+        2 => Command::PauseBroker(broker_id, span),
+        3 => Command::StartClient(client),
+        4 => Command::StopClient(client),
+        5 => Command::KillClient(client),
+        6 => Command::RestartClient(client),
+        7 => Command::PauseClient(client, span),
+        _ => {
+            let other = NodeId::Broker(BrokerId(1 + broker_id.0 % 3));
+            Command::CutLink(NodeId::Broker(broker_id), other)
+        }
+    }
+}
+
+#[test]
+fn whatever_happens_is_a_picture() {
+    for seed in 0..3 {
+        let mut playback = crate::driver::playback::tests::playback(seed);
+        let mut random = Stream::new(seed, "faults");
+        let mut instants = Vec::new();
+        playback.seek(at(6_000));
+        for _ in 0..14 {
+            playback.seek(playback.playhead() + Span(random.below(5_000_000)));
+            // An action that is impossible now is refused, and nothing has changed.
+            playback.act(fault(&mut random)).ok();
+            instants.push(playback.playhead().as_millis() + random.below(1_000));
+        }
+        watch(&format!("faults-{seed}"), &mut playback, &instants);
     }
 }

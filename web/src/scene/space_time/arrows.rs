@@ -60,7 +60,8 @@ pub(super) fn draw(
         let name = name(message);
         let x = scale.x(message.sent.at);
         // The same trouble over and over is told now and then.
-        if weight == Weight::Trouble && !is_lit {
+        let is_lost = matches!(message.end(view.clip()), Some((_, Fate::Lost)));
+        if (weight == Weight::Trouble || is_lost) && !is_lit {
             let last = troubles.insert((from, to, name), x);
             if let Some(last) = last.filter(|last| x - last < PIXELS_PER_TROUBLE) {
                 troubles.insert((from, to, name), last);
