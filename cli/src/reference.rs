@@ -177,7 +177,8 @@ fn escape(text: &str) -> String {
 /// The JSON schema of lesson files.
 pub fn schema() -> Value {
     let mut definitions = Map::new();
-    for table in TABLES.iter().filter(|table| table.name != "lesson") {
+    let is_other = |table: &&TableInfo| !["lesson", "catalog", "concept"].contains(&table.name);
+    for table in TABLES.iter().filter(is_other) {
         definitions.insert(table.name.to_owned(), table_schema(table));
     }
     for (kind, settings) in SETTINGS {

@@ -128,6 +128,8 @@ fn bad_input_exits_2_and_names_place_and_remedy() {
         "format = 1\nid = \"a\"\nkafka = \"4.0\"\nuntill = \"9s\"\n",
     );
     let broken = broken.display().to_string();
+    let catalog = "[[concept]]\nid = \"a\"\nlessons = [\"the-barier\"]\n";
+    let catalog = scratch("index.toml", catalog).display().to_string();
     let wrong = scratch("wrong.txt", "12s pause-broker 9 1s\n")
         .display()
         .to_string();
@@ -142,6 +144,10 @@ fn bad_input_exits_2_and_names_place_and_remedy() {
         (
             &["check", &broken],
             "until is missing; expected where the run ends",
+        ),
+        (
+            &["check", &catalog],
+            "there is no lesson the-barier beside it",
         ),
         (&["run", "no-such-file.toml"], "no-such-file.toml: "),
         (

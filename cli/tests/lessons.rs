@@ -20,6 +20,7 @@ fn lesson_files() -> Vec<PathBuf> {
             path.extension()
                 .is_some_and(|extension| extension == "toml")
         })
+        .filter(|path| path.file_name().is_some_and(|name| name != "index.toml"))
         .collect();
     files.sort();
     assert!(!files.is_empty(), "{} holds lessons", folder.display());
@@ -53,6 +54,16 @@ fn every_solution_passes_and_every_wrong_attempt_fails_for_its_goal() {
             });
         }
     });
+}
+
+#[test]
+fn the_catalog_lists_every_lesson() {
+    let path = static_folder().join("lessons/index.toml");
+    let options = check::Options {
+        files: vec![path.display().to_string()],
+    };
+    let ending = check::run(&options, &mut Vec::new());
+    assert!(matches!(ending, Ok(Ending::Met)), "{ending:?}");
 }
 
 #[test]

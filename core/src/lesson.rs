@@ -5,10 +5,12 @@
 //! - [`expression`] are goals as data; [`goal`] follows a run and judges them; [`predict`] runs a
 //!   configuration ahead and knows the right answers; [`grade`] checks a lesson's promises.
 //! - [`link`] writes what a learner did as a text or a link, and reads it back.
+//! - [`catalog`] lists the lessons by concept.
 //! - [`strings`] reads the texts of a lesson in one language.
 //!
 //! No text for learners stands here: a lesson holds keys, the strings files hold the texts.
 
+pub mod catalog;
 pub mod error;
 pub mod expression;
 pub mod format;

@@ -756,4 +756,17 @@ pub const TABLES: &[TableInfo] = &[
             field("broker", Shape::Number, "Filter."),
         ],
     },
+    TableInfo {
+        name: "catalog",
+        doc: "The file index.toml beside the lessons: which there are, in teaching order.",
+        fields: &[field("concept", Shape::Tables("concept"), "The concepts.")],
+    },
+    TableInfo {
+        name: "concept",
+        doc: "A concept and its lessons.",
+        fields: &[
+            needed("id", Shape::Text, "Its name."),
+            needed("lessons", Shape::Texts, "Ids of its lessons."),
+        ],
+    },
 ];
