@@ -430,7 +430,7 @@ fn watch(title: &str, playback: &mut Playback, instants: &[u64]) {
                 hovered: None,
                 size,
                 options: super::view::Options {
-                    afterglow: terrarium_core::kernel::time::Span(120_000),
+                    afterglow: Span(120_000),
                     ..super::view::Options::default()
                 },
             };
