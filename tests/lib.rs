@@ -1,1 +1,5 @@
-//! Shared helpers of the cross-crate tests.
+//! What the cross-crate tests share: dice, the language of storyboards, and the invariants of a cluster.
+
+pub mod dice;
+pub mod invariants;
+pub mod storyboard;

@@ -153,6 +153,21 @@ impl Controller {
             out.respond(reply, Response::BrokerRegistration(response));
             return;
         }
+        if let Some(same) = self
+            .image
+            .brokers
+            .get(&id)
+            .filter(|known| known.incarnation_id == request.incarnation_id)
+        {
+            // The answer to an earlier request was lost: the registration stands.
+            let response = BrokerRegistrationResponse {
+                error_code: ErrorCode::None,
+                broker_epoch: same.broker_epoch,
+            };
+            self.registry.touch(id, out.now);
+            out.respond(reply, Response::BrokerRegistration(response));
+            return;
+        }
         // Another process must not inherit a place in an ISR: its log may have lost its tail.
         self.leave_partitions(id, out);
         let broker_epoch = self.image.next_offset;
@@ -320,7 +335,7 @@ impl Controller {
     /// `broker.session.timeout.ms` after the last heartbeat.
     fn on_session_check(&mut self, out: &mut Out) {
         let session = Span::from_millis(self.config.broker_session_timeout_ms);
-        if let Some(id) = self.registry.stale(session, out.now) {
+        if let Some(id) = self.registry.stale(&self.image, session, out.now) {
             let controller = self.id;
             out.log(format!(
                 "[QuorumController id={controller}] Fencing broker {id} because its session has \

@@ -1,1 +1,5 @@
 //! Integration tests.
+
+mod replay;
+mod scripts;
+mod seeds;

@@ -18,7 +18,9 @@ use self::heartbeat::HeartbeatThread;
 use super::backoff::Backoff;
 use super::metadata::{ClientMetadata, MetadataConfig};
 use crate::base::config::ConsumerConfig;
-use crate::base::ids::{BrokerId, CorrelationId, GroupId, InstanceId, MemberId, TopicPartition};
+use crate::base::ids::{
+    BrokerId, CorrelationId, GroupId, InstanceId, MemberId, Offset, TopicPartition,
+};
 use crate::base::timer::Timer;
 use crate::kernel::rng::Stream;
 use crate::kernel::time::{SimTime, Span};
@@ -126,8 +128,8 @@ struct Membership {
     needs_join_prepare: bool,
     /// While the commit before a rebalance is awaited: until when at most.
     preparing_until: Option<SimTime>,
-    /// Whether that commit is on its way.
-    prepare_commit_in_flight: bool,
+    /// How far that commit has come.
+    prepare_commit: PrepareCommit,
     /// Whether JoinGroup or SyncGroup is on its way or parked.
     call_in_flight: bool,
     /// The next try, after a failure with back-off.
@@ -138,6 +140,18 @@ struct Membership {
     pending_assignment: Option<JoinGroupResponse>,
     /// As leader: partition counts that the assignment was computed with.
     assignment_snapshot: Option<BTreeMap<Arc<str>, u32>>,
+}
+
+/// How far the commit before a rebalance has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum PrepareCommit {
+    /// It has to be sent, for the first time or again.
+    Wanted,
+    /// It is on its way.
+    InFlight,
+    /// It is stored, or hopeless, or there is nothing to commit.
+    Settled,
 }
 
 /// Why a request was sent.
@@ -157,7 +171,23 @@ enum Purpose {
     Commit(commit::CommitCall),
     OffsetFetch(Vec<TopicPartition>),
     ListOffsets(Vec<TopicPartition>),
-    Fetch(BrokerId),
+    /// From this leader, each partition at this offset.
+    Fetch(BrokerId, Vec<(TopicPartition, Offset)>),
+}
+
+impl Purpose {
+    /// Whether the request went over the connection to the coordinator.
+    const fn is_for_coordinator(&self) -> bool {
+        match self {
+            Self::Join
+            | Self::Sync { .. }
+            | Self::Heartbeat { .. }
+            | Self::Leave
+            | Self::Commit(_)
+            | Self::OffsetFetch(_) => true,
+            Self::FindCoordinator | Self::ListOffsets(_) | Self::Fetch(..) => false,
+        }
+    }
 }
 
 impl Consumer {
@@ -409,8 +439,8 @@ impl Consumer {
             (Purpose::ListOffsets(partitions), Response::ListOffsets(response)) => {
                 self.on_list_offsets(&partitions, response, out);
             }
-            (Purpose::Fetch(broker), Response::Fetch(response)) => {
-                self.on_fetch_response(broker, response, out);
+            (Purpose::Fetch(broker, asked), Response::Fetch(response)) => {
+                self.on_fetch_response(broker, &asked, response, out);
             }
             (purpose, _) => {
                 unreachable!("invariant: a response has the API of its request, {purpose:?}")
@@ -439,7 +469,12 @@ impl Consumer {
             self.metadata
                 .on_connection_failed(peer, &mut self.stream, out.now);
         }
-        if self.coordinator == Some(peer) {
+        // The coordinator has a connection of its own: a request that times out on another one
+        // says nothing about it. A process that is gone has closed them all.
+        let is_coordinators = purpose.as_ref().is_some_and(Purpose::is_for_coordinator);
+        if self.coordinator == Some(peer)
+            && (is_coordinators || reason != Disconnect::RequestTimedOut)
+        {
             self.coordinator_unknown(out);
         }
         match purpose {
@@ -455,7 +490,7 @@ impl Consumer {
             Some(Purpose::OffsetFetch(partitions) | Purpose::ListOffsets(partitions)) => {
                 self.positions_failed(&partitions, out);
             }
-            Some(Purpose::Fetch(broker)) => self.fetch_failed(broker, out),
+            Some(Purpose::Fetch(broker, _)) => self.fetch_failed(broker, out),
         }
         self.metadata.request_update(out);
         self.poll(out);
@@ -533,7 +568,7 @@ impl Membership {
             rejoin_reason: Arc::from(""),
             needs_join_prepare: true,
             preparing_until: None,
-            prepare_commit_in_flight: false,
+            prepare_commit: PrepareCommit::Settled,
             call_in_flight: false,
             retry_at: SimTime::ZERO,
             failures: 0,

@@ -21,6 +21,8 @@ pub struct ClientMetadata {
     wanted: BTreeSet<Arc<str>>,
     /// Counts answers.
     version: u64,
+    /// Whether the last answer was about every topic that is wanted.
+    covers_wanted: bool,
     in_flight: Option<CorrelationId>,
     /// Whether an answer newer than the last one is wanted.
     needs_update: bool,
@@ -67,6 +69,7 @@ impl ClientMetadata {
             topics: BTreeMap::new(),
             wanted: wanted.into_iter().collect(),
             version: 0,
+            covers_wanted: false,
             in_flight: None,
             needs_update: true,
             failures: 0,
@@ -79,6 +82,11 @@ impl ClientMetadata {
     /// Counts the answers so far.
     pub const fn version(&self) -> u64 {
         self.version
+    }
+
+    /// Whether the last answer was about every topic that is wanted now.
+    pub const fn covers_wanted(&self) -> bool {
+        self.covers_wanted
     }
 
     /// Whether an answer newer than the last one is on its way or wanted.
@@ -142,6 +150,7 @@ impl ClientMetadata {
     pub fn want(&mut self, name: &Arc<str>) -> bool {
         let is_new = self.wanted.insert(name.clone());
         self.needs_update |= is_new;
+        self.covers_wanted &= !is_new;
         is_new
     }
 
@@ -264,8 +273,14 @@ impl ClientMetadata {
                 Some(_) | None => is_complete = false,
             }
         }
-        self.needs_update = !is_complete;
-        if is_complete {
+        let is_covered = |name: &Arc<str>| response.topics.iter().any(|topic| topic.name == *name);
+        self.covers_wanted = self.wanted.iter().all(is_covered);
+        self.needs_update = !is_complete || !self.covers_wanted;
+        if !self.covers_wanted {
+            // A topic was added while the request was on its way (a partial update in Kafka).
+            self.retry_at = out.now;
+            self.send_if_due(out);
+        } else if is_complete {
             self.failures = 0;
             self.retry_at = out.now + Span::from_millis(self.config.backoff.first_ms);
             out.arm(self.config.timer.clone(), self.config.max_age);

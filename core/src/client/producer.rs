@@ -31,6 +31,8 @@ pub struct Producer {
     /// `send()` calls that wait for metadata or memory, oldest first.
     blocked: VecDeque<Blocked>,
     in_flight: BTreeMap<CorrelationId, InFlight>,
+    /// Whether `close()` waits for everything to be sent: nothing lingers any more.
+    is_closing: bool,
     stream: Stream,
     /// Records acknowledged so far.
     pub records_acknowledged: u64,
@@ -86,6 +88,7 @@ impl Producer {
             sticky: StickyPartitioner::new(config.batch_size),
             blocked: VecDeque::new(),
             in_flight: BTreeMap::new(),
+            is_closing: false,
             stream,
             records_acknowledged: 0,
             records_failed: 0,
@@ -125,6 +128,20 @@ impl Producer {
     /// Bytes of buffer memory in use.
     pub const fn buffered_bytes(&self) -> u64 {
         self.accumulator.buffered_bytes()
+    }
+
+    /// `close()`: everything that waits is sent at once.
+    ///
+    /// # Source
+    /// `KafkaProducer.close`, `Sender.initiateClose`.
+    pub fn request_close(&mut self, out: &mut Out) {
+        self.is_closing = true;
+        self.pump(out);
+    }
+
+    /// Whether `close()` has been asked for and everything is acknowledged or given up.
+    pub fn is_closed(&self) -> bool {
+        self.is_closing && self.records_queued() == 0 && self.records_in_flight() == 0
     }
 
     /// Takes a record.
@@ -279,9 +296,25 @@ impl Producer {
         }
     }
 
-    /// Batches that have waited for `delivery.timeout.ms` fail.
+    /// Batches that have waited for `delivery.timeout.ms` fail, in the queue and on their way; an
+    /// answer that comes later finds nobody.
+    ///
+    /// # Source
+    /// `Sender.sendProducerData`, `getExpiredInflightBatches`.
     fn expire(&mut self, out: &mut Out) {
         let limit = Span::from_millis(self.config.delivery_timeout_ms);
+        let mut late = Vec::new();
+        for request in self.in_flight.values_mut() {
+            let batches = std::mem::take(&mut request.batches);
+            let (expired, kept) = batches
+                .into_iter()
+                .partition(|(_, batch)| batch.created_at() + limit <= out.now);
+            request.batches = kept;
+            late.push(expired);
+        }
+        for (topic_partition, batch) in late.into_iter().flatten() {
+            self.fail(topic_partition, &batch, ErrorCode::RequestTimedOut, out);
+        }
         for (topic_partition, batch) in self.accumulator.take_expired(out.now, limit) {
             self.fail(topic_partition, &batch, ErrorCode::RequestTimedOut, out);
         }
@@ -291,15 +324,12 @@ impl Producer {
         let mut by_leader: BTreeMap<BrokerId, Vec<TopicPartition>> = BTreeMap::new();
         let mut ready: BTreeSet<BrokerId> = BTreeSet::new();
         let mut is_leader_missing = false;
-        let is_exhausted = self.is_blocked();
+        let flushes = self.is_blocked() || self.is_closing;
         for topic_partition in self.accumulator.partitions_with_batches() {
             match self.metadata.leader(topic_partition) {
                 None => is_leader_missing = true,
                 Some((leader, _)) => {
-                    if self
-                        .accumulator
-                        .is_ready(topic_partition, is_exhausted, out.now)
-                    {
+                    if self.accumulator.is_ready(topic_partition, flushes, out.now) {
                         ready.insert(leader);
                     }
                     by_leader.entry(leader).or_default().push(topic_partition);
@@ -384,7 +414,14 @@ impl Producer {
     /// The next instant at which something becomes ready or expires.
     fn arm_next(&self, out: &mut Out) {
         let limit = Span::from_millis(self.config.delivery_timeout_ms);
-        let mut next = self.accumulator.next_due(out.now, limit);
+        let on_their_way = self.in_flight.values().flat_map(|request| &request.batches);
+        let expiry = on_their_way.map(|(_, batch)| batch.created_at() + limit);
+        let mut next = self
+            .accumulator
+            .next_due(out.now, limit)
+            .into_iter()
+            .chain(expiry)
+            .min();
         for topic_partition in self.accumulator.partitions_with_batches() {
             if let Some((leader, _)) = self.metadata.leader(topic_partition)
                 && !self.metadata.is_reachable(leader, out.now)

@@ -53,11 +53,12 @@ impl Registry {
             .is_some_and(|at| now <= *at + session)
     }
 
-    /// The broker that has been silent longest, if its session has run out.
-    pub fn stale(&self, session: Span, now: SimTime) -> Option<BrokerId> {
+    /// The unfenced broker that has been silent longest, if its session has run out.
+    pub fn stale(&self, image: &MetadataImage, session: Span, now: SimTime) -> Option<BrokerId> {
         let (id, at) = self
             .last_contact_at
             .iter()
+            .filter(|(id, _)| image.brokers.get(id).is_some_and(|broker| !broker.fenced))
             .min_by_key(|(id, at)| (**at, **id))?;
         (*at + session < now).then_some(*id)
     }
@@ -91,7 +92,7 @@ mod tests {
     use crate::base::ids::BrokerId;
     use crate::kernel::time::{SimTime, Span};
     use crate::wire::api::BrokerHeartbeatRequest;
-    use crate::wire::metadata::BrokerRegistration;
+    use crate::wire::metadata::{BrokerRegistration, MetadataImage};
 
     #[test]
     fn a_broker_is_unfenced_once_it_has_replayed_its_registration_h23() {
@@ -121,16 +122,31 @@ mod tests {
         let session = Span::from_millis(9_000);
         registry.register(BrokerId(1), SimTime::from_millis(5));
         let at = SimTime::from_millis(9_005);
+        let mut image = MetadataImage::default();
+        let registration = |fenced| BrokerRegistration {
+            broker_epoch: 100,
+            incarnation_id: 1,
+            rack: None,
+            fenced,
+            in_controlled_shutdown: false,
+        };
+        image.brokers.insert(BrokerId(1), registration(false));
         assert!(
             registry.has_valid_session(BrokerId(1), session, at),
             "still valid"
         );
-        assert_eq!(registry.stale(session, at), None, "not stale");
+        assert_eq!(registry.stale(&image, session, at), None, "not stale");
         let late = at + Span::from_millis(1);
         assert_eq!(
-            registry.stale(session, late),
+            registry.stale(&image, session, late),
             Some(BrokerId(1)),
             "stale one ms later"
+        );
+        image.brokers.insert(BrokerId(1), registration(true));
+        assert_eq!(
+            registry.stale(&image, session, late),
+            None,
+            "a fenced broker is not fenced again"
         );
     }
 }

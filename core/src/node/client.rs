@@ -7,7 +7,7 @@ use crate::client::producer::{Producer, ToSend};
 use crate::kernel::rng::Stream;
 use crate::kernel::time::Span;
 use crate::trace::event::Disconnect;
-use crate::trace::out::Out;
+use crate::trace::out::{Exit, Out};
 use crate::wire::api::Response;
 use crate::wire::record::{Record, RecordValue};
 use serde::Serialize;
@@ -124,6 +124,7 @@ impl Client {
             producer.on_response(from, correlation, response, out);
         }
         self.forward_outputs(out);
+        self.maybe_end(out);
     }
 
     /// Takes in that a request gets no answer.
@@ -143,6 +144,7 @@ impl Client {
             producer.on_disconnect(peer, correlation, reason, out);
         }
         self.forward_outputs(out);
+        self.maybe_end(out);
     }
 
     /// Takes in an expired timer.
@@ -159,6 +161,7 @@ impl Client {
             producer.on_timer(timer, out);
         }
         self.forward_outputs(out);
+        self.maybe_end(out);
     }
 
     /// Sends a record that a person typed: key, value and explicit partition.
@@ -180,15 +183,28 @@ impl Client {
         }
     }
 
-    /// Closes the consumer, if there is one. False if the process may simply end.
+    /// Closes the consumer, or else the producer once it has sent what it has. False if the process
+    /// may end now.
     pub fn request_close(&mut self, out: &mut Out) -> bool {
-        match &mut self.consumer {
-            Some(consumer) => {
-                consumer.request_close(out);
-                self.forward_outputs(out);
-                true
+        if let Some(consumer) = &mut self.consumer {
+            consumer.request_close(out);
+            self.forward_outputs(out);
+            return true;
+        }
+        self.load = None;
+        match &mut self.producer {
+            Some(producer) => {
+                producer.request_close(out);
+                !producer.is_closed()
             }
             None => false,
+        }
+    }
+
+    /// A producer that has been asked to close ends when nothing of it is on its way.
+    fn maybe_end(&self, out: &mut Out) {
+        if self.consumer.is_none() && self.producer.as_ref().is_some_and(Producer::is_closed) {
+            out.exit(Exit::Stopped(Arc::from("closed")));
         }
     }
 

@@ -49,8 +49,8 @@ pub struct ReplicaManager {
 enum Purpose {
     /// Replication from this leader.
     Fetch(BrokerId),
-    /// The end of this leader's log, after a fetch out of range.
-    EndOffset(BrokerId, TopicPartition),
+    /// The end of this leader's log in this epoch, after a fetch out of range.
+    EndOffset(BrokerId, TopicPartition, i32),
     /// A change of ISRs.
     AlterPartition,
 }

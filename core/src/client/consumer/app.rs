@@ -211,7 +211,10 @@ impl Consumer {
         let Some(coordinator) = self.coordinator else {
             return false;
         };
-        if self.group_instance_id().is_some() || self.membership.member_id.is_empty() {
+        if self.group_instance_id().is_some()
+            || self.membership.state == MemberState::Unjoined
+            || self.membership.member_id.is_empty()
+        {
             return false;
         }
         self.client_log(

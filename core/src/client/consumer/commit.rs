@@ -1,7 +1,7 @@
 //! Committing offsets.
 
 use super::app::{App, Closing};
-use super::{Consumer, Purpose};
+use super::{Consumer, PrepareCommit, Purpose};
 use crate::base::ids::{MemberId, NodeId, Offset, TopicPartition};
 use crate::base::timer::Timer;
 use crate::kernel::time::Span;
@@ -55,12 +55,14 @@ impl Consumer {
         out.arm_at(Timer::AutoCommit, self.auto_commit_at);
     }
 
-    /// The commit before the partitions go. False if there is nothing to wait for.
-    pub(super) fn commit_before_rebalance(&mut self, out: &mut Out) -> bool {
+    /// The commit before the partitions go, unless there is nothing to wait for.
+    pub(super) fn commit_before_rebalance(&mut self, out: &mut Out) -> PrepareCommit {
         let offsets = self.consumed_positions();
-        let sent = self.send_commit(CommitKind::Prepare, offsets, out);
-        self.membership.prepare_commit_in_flight = sent;
-        sent
+        if self.send_commit(CommitKind::Prepare, offsets, out) {
+            PrepareCommit::InFlight
+        } else {
+            PrepareCommit::Settled
+        }
     }
 
     /// The commit of `close()`. False if there is nothing to wait for.
@@ -278,12 +280,17 @@ impl Consumer {
                 }
             }
             CommitKind::Prepare => {
-                self.membership.prepare_commit_in_flight = false;
-                if is_retriable && self.membership.preparing_until.is_some() {
-                    // Another try at the next pass, while time is left.
-                    self.membership.preparing_until = None;
-                    self.membership.retry_at = out.now + wait;
+                if self.membership.prepare_commit != PrepareCommit::InFlight {
+                    return;
                 }
+                // Another try after a while, as long as time is left; nothing is read meanwhile.
+                self.membership.prepare_commit = if is_retriable {
+                    self.membership.retry_at = out.now + wait;
+                    out.arm_at(Timer::RetryBackoff, self.membership.retry_at);
+                    PrepareCommit::Wanted
+                } else {
+                    PrepareCommit::Settled
+                };
             }
             CommitKind::Sync => {
                 if is_retriable {

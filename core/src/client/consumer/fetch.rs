@@ -76,9 +76,15 @@ impl Consumer {
             max_bytes: config.fetch_max_bytes,
             partitions,
         };
+        let asked = request
+            .partitions
+            .iter()
+            .map(|one| (one.topic_partition, one.fetch_offset))
+            .collect();
         let body = Request::Fetch(request);
         let correlation = out.request(NodeId::Broker(leader), body, self.request_timeout());
-        self.requests.insert(correlation, Purpose::Fetch(leader));
+        self.requests
+            .insert(correlation, Purpose::Fetch(leader, asked));
         self.fetches.insert(leader, correlation);
     }
 
@@ -86,16 +92,16 @@ impl Consumer {
     pub(super) fn on_fetch_response(
         &mut self,
         broker: BrokerId,
+        asked: &[(TopicPartition, Offset)],
         response: &FetchResponse,
         out: &mut Out,
     ) {
         self.fetches.remove(&broker);
         let mut failed = false;
-        for one in &response.partitions {
-            failed |= !self.take_in(one, out);
+        for (one, (_, fetch_offset)) in response.partitions.iter().zip(asked) {
+            failed |= !self.take_in(one, *fetch_offset, out);
         }
         if failed {
-            self.metadata.request_update(out);
             let wait = Span::from_millis(self.config().retry_backoff_ms);
             // A fetch that fails at once would otherwise be sent again at once.
             self.metadata
@@ -109,23 +115,23 @@ impl Consumer {
         clippy::wildcard_enum_match_arm,
         reason = "Kafka treats every code without a rule of its own alike"
     )]
-    fn take_in(&mut self, response: &FetchPartitionResponse, out: &mut Out) -> bool {
+    fn take_in(
+        &mut self,
+        response: &FetchPartitionResponse,
+        fetch_offset: Offset,
+        out: &mut Out,
+    ) -> bool {
         let topic_partition = response.topic_partition;
         let Some(owned) = self.partitions.get_mut(&topic_partition) else {
             return true;
         };
-        let Some(position) = owned.position() else {
-            return true;
-        };
+        let position = owned.position();
         match response.error_code {
+            // An answer to an earlier position, before a reset or another assignment.
+            ErrorCode::None | ErrorCode::OffsetOutOfRange if position != Some(fetch_offset) => true,
             ErrorCode::None => {
                 owned.high_watermark = Some(response.high_watermark);
-                let first = response.batches.first();
-                // An answer to an earlier position, before a seek or another assignment.
-                let is_stale = first.is_some_and(|batch| {
-                    position < batch.base_offset || batch.next_offset() <= position
-                });
-                if first.is_none() || is_stale || !owned.buffered.is_empty() {
+                if response.batches.is_empty() || !owned.buffered.is_empty() {
                     return true;
                 }
                 owned.buffered.extend(response.batches.iter().cloned());
@@ -137,19 +143,27 @@ impl Consumer {
                 let name = self.names(&[topic_partition]);
                 self.client_log(
                     &format!(
-                        "Fetch position {position} is out of range for partition {name}, \
+                        "Fetch position {fetch_offset} is out of range for partition {name}, \
                          resetting offset"
                     ),
                     out,
                 );
                 true
             }
-            _ => response
-                .current_leader
-                .is_some_and(|(leader, leader_epoch)| {
-                    self.metadata
-                        .update_leader(topic_partition, leader, leader_epoch)
-                }),
+            // The broker is behind: it will hear of the epoch, nothing is to be learnt elsewhere.
+            ErrorCode::UnknownLeaderEpoch => false,
+            _ => {
+                let is_news = response
+                    .current_leader
+                    .is_some_and(|(leader, leader_epoch)| {
+                        self.metadata
+                            .update_leader(topic_partition, leader, leader_epoch)
+                    });
+                if !is_news {
+                    self.metadata.request_update(out);
+                }
+                is_news
+            }
         }
     }
 

@@ -1,6 +1,6 @@
 //! Finding the coordinator, joining, syncing.
 
-use super::{Consumer, Purpose};
+use super::{Consumer, PrepareCommit, Purpose};
 use crate::assignor::{AssignorMember, range};
 use crate::base::ids::{MemberId, NodeId, TopicId, TopicPartition};
 use crate::base::timer::Timer;
@@ -177,23 +177,25 @@ impl Consumer {
     fn prepare_join(&mut self, out: &mut Out) -> bool {
         let rebalance_timeout = Span::from_millis(self.config().max_poll_interval_ms);
         if self.config().enable_auto_commit && !self.partitions.is_empty() {
-            match self.membership.preparing_until {
-                None => {
-                    self.membership.preparing_until = Some(out.now + rebalance_timeout);
-                    if self.commit_before_rebalance(out) {
-                        out.arm(Timer::PrepareCommit, rebalance_timeout);
-                        return false;
-                    }
+            if self.membership.preparing_until.is_none() {
+                self.membership.prepare_commit = PrepareCommit::Wanted;
+                out.arm(Timer::PrepareCommit, rebalance_timeout);
+            }
+            let until = *self
+                .membership
+                .preparing_until
+                .get_or_insert(out.now + rebalance_timeout);
+            if out.now < until {
+                if self.membership.prepare_commit == PrepareCommit::Wanted {
+                    self.membership.prepare_commit = self.commit_before_rebalance(out);
                 }
-                Some(until) => {
-                    if self.membership.prepare_commit_in_flight && out.now < until {
-                        return false;
-                    }
+                if self.membership.prepare_commit == PrepareCommit::InFlight {
+                    return false;
                 }
             }
         }
         self.membership.preparing_until = None;
-        self.membership.prepare_commit_in_flight = false;
+        self.membership.prepare_commit = PrepareCommit::Settled;
         out.cancel(Timer::PrepareCommit);
         self.give_up_partitions(out);
         self.membership.is_leader = false;
@@ -391,8 +393,11 @@ impl Consumer {
         self.metadata.is_stale() && (is_new || self.metadata.version() == 0)
     }
 
-    /// Metadata have come: the assignment can be computed.
+    /// Metadata have come: the assignment can be computed if they cover the group's topics.
     pub(super) fn resume_assignment(&mut self, out: &mut Out) {
+        if !self.metadata.covers_wanted() {
+            return;
+        }
         if let Some(response) = self.membership.pending_assignment.take() {
             self.membership.call_in_flight = false;
             self.compute_assignment(&response.members, out);

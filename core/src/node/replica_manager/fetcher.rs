@@ -19,8 +19,9 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Fetcher {
     partitions: BTreeMap<TopicPartition, FetchState>,
-    /// The request in flight, with the offset that it asks for of each partition.
-    in_flight: Option<(CorrelationId, Vec<(TopicPartition, Offset)>)>,
+    /// The request in flight, with the offset that it asks for of each partition and the leader
+    /// epoch that it names.
+    in_flight: Option<(CorrelationId, Vec<(Offset, i32)>)>,
 }
 
 /// Whether a partition may be fetched.
@@ -30,8 +31,8 @@ enum FetchState {
     Fetching,
     /// Not before this instant.
     Delayed(SimTime),
-    /// While another question about it is open.
-    Asking,
+    /// While another question about it is open, in this leader epoch.
+    Asking(i32),
     /// Not until metadata bring a new leader epoch.
     Failed,
 }
@@ -100,7 +101,7 @@ impl ReplicaManager {
         }
         let sent = wanted
             .iter()
-            .map(|one| (one.topic_partition, one.fetch_offset))
+            .map(|one| (one.fetch_offset, one.current_leader_epoch))
             .collect();
         let request = FetchRequest {
             replica_id: Some(self.id),
@@ -140,10 +141,10 @@ impl ReplicaManager {
             (Purpose::Fetch(leader), Response::Fetch(response)) => {
                 self.on_fetch_response(leader, correlation, response, out);
             }
-            (Purpose::EndOffset(leader, topic_partition), Response::ListOffsets(response)) => {
+            (Purpose::EndOffset(leader, id, leader_epoch), Response::ListOffsets(response)) => {
                 let answer = response.partitions.first();
                 let end = answer.filter(|one| one.1.is_none()).map(|one| one.2);
-                self.on_end_offset(leader, topic_partition, end, out);
+                self.on_end_offset(leader, (id, leader_epoch), end, out);
             }
             (Purpose::AlterPartition, Response::AlterPartition(response)) => {
                 self.on_alter_partition_response(response, out);
@@ -162,8 +163,8 @@ impl ReplicaManager {
         };
         match purpose {
             Purpose::Fetch(leader) => self.on_fetch_failure(leader, correlation, out),
-            Purpose::EndOffset(leader, topic_partition) => {
-                self.on_end_offset(leader, topic_partition, None, out);
+            Purpose::EndOffset(leader, topic_partition, leader_epoch) => {
+                self.on_end_offset(leader, (topic_partition, leader_epoch), None, out);
             }
             Purpose::AlterPartition => self.on_alter_partition_disconnect(out),
         }
@@ -202,15 +203,15 @@ impl ReplicaManager {
         let Some(fetcher) = self.fetchers.get_mut(&leader) else {
             return;
         };
-        let Some((sent, offsets)) = fetcher.in_flight.take() else {
+        let Some((sent, asked)) = fetcher.in_flight.take() else {
             return;
         };
         if sent != correlation {
-            fetcher.in_flight = Some((sent, offsets));
+            fetcher.in_flight = Some((sent, asked));
             return;
         }
-        for (one, (_, fetch_offset)) in response.partitions.iter().zip(&offsets) {
-            self.take_in(leader, one, *fetch_offset, out);
+        for (one, asked) in response.partitions.iter().zip(&asked) {
+            self.take_in(leader, one, *asked, out);
         }
         self.send_fetch(leader, out);
     }
@@ -224,7 +225,7 @@ impl ReplicaManager {
         &mut self,
         leader: BrokerId,
         response: &FetchPartitionResponse,
-        fetch_offset: Offset,
+        (fetch_offset, leader_epoch): (Offset, i32),
         out: &mut Out,
     ) {
         let topic_partition = response.topic_partition;
@@ -251,15 +252,24 @@ impl ReplicaManager {
                 }
             }
             ErrorCode::OffsetOutOfRange => {
-                *state = FetchState::Asking;
-                self.ask_end_offset(leader, topic_partition, out);
+                let leader_epoch = partition.leader_epoch;
+                *state = FetchState::Asking(leader_epoch);
+                self.ask_end_offset(leader, (topic_partition, leader_epoch), out);
             }
-            ErrorCode::FencedLeaderEpoch => *state = FetchState::Failed,
+            // Of an older epoch it says nothing about the present one: try again.
+            ErrorCode::FencedLeaderEpoch if leader_epoch == partition.leader_epoch => {
+                *state = FetchState::Failed;
+            }
             _ => *state = FetchState::Delayed(out.now + delay),
         }
     }
 
-    fn ask_end_offset(&mut self, leader: BrokerId, topic_partition: TopicPartition, out: &mut Out) {
+    fn ask_end_offset(
+        &mut self,
+        leader: BrokerId,
+        (topic_partition, leader_epoch): (TopicPartition, i32),
+        out: &mut Out,
+    ) {
         let request = ListOffsetsRequest {
             partitions: vec![(topic_partition, OffsetQuery::LogEnd)],
         };
@@ -269,15 +279,15 @@ impl ReplicaManager {
             Request::ListOffsets(request),
             timeout,
         );
-        self.requests
-            .insert(correlation, Purpose::EndOffset(leader, topic_partition));
+        let purpose = Purpose::EndOffset(leader, topic_partition, leader_epoch);
+        self.requests.insert(correlation, purpose);
     }
 
     /// The leader's log ends before this one: the rest goes (`fetchOffsetAndTruncate`).
     fn on_end_offset(
         &mut self,
         leader: BrokerId,
-        topic_partition: TopicPartition,
+        (topic_partition, leader_epoch): (TopicPartition, i32),
         end: Option<Offset>,
         out: &mut Out,
     ) {
@@ -288,6 +298,10 @@ impl ReplicaManager {
         else {
             return;
         };
+        // Another epoch has begun meanwhile: the answer is about a log that is led no more.
+        if *state != FetchState::Asking(leader_epoch) {
+            return;
+        }
         if let (Some(end), Some(partition)) = (end, self.partitions.get_mut(&topic_partition)) {
             *state = FetchState::Fetching;
             partition.truncate_to(end, out);

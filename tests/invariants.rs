@@ -1,0 +1,455 @@
+//! What must hold in every run (replication 2.17, style C.10).
+//!
+//! A watch reads the trace as it grows and looks at the state now and then. The first breach is
+//! kept as a sentence.
+
+use std::collections::{BTreeMap, BTreeSet};
+use terrarium_core::base::config::Acks;
+use terrarium_core::base::ids::{
+    BrokerId, CorrelationId, GroupId, NodeId, Offset, PacketId, RecordId, TopicPartition,
+};
+use terrarium_core::kernel::time::{SimTime, Span};
+use terrarium_core::log::partition_log::PartitionLog;
+use terrarium_core::node::broker::Broker;
+use terrarium_core::sim::scenario::CONTROLLER;
+use terrarium_core::sim::simulation::{Node, Sim};
+use terrarium_core::trace::event::{GroupState, TraceEntry, TraceEvent};
+use terrarium_core::wire::api::{ApiKey, Request, Response};
+use terrarium_core::wire::metadata::MetadataImage;
+
+/// Watches a run.
+#[derive(Clone, Debug, Default)]
+pub struct Watch {
+    next_index: u64,
+    /// Who acts as leader, by partition and epoch.
+    leaders: BTreeMap<(TopicPartition, i32), BrokerId>,
+    /// Whom the controller elected, by partition and epoch.
+    elected: BTreeMap<(TopicPartition, i32), Option<BrokerId>>,
+    /// The leader epoch and high watermark of each acting leader.
+    high_watermarks: BTreeMap<(BrokerId, TopicPartition), (i32, Offset)>,
+    /// Records below a high watermark that a leader has had: they stay for ever.
+    committed: BTreeMap<TopicPartition, Vec<RecordId>>,
+    /// Partitions that had an unclean election: anything may be lost there.
+    unclean: BTreeSet<TopicPartition>,
+    /// What each consumer owns, and in which generation.
+    owned: BTreeMap<NodeId, (i32, BTreeSet<TopicPartition>)>,
+    /// How far a group's members are done with a partition, or where they began.
+    reached: BTreeMap<(GroupId, TopicPartition), Offset>,
+    /// The generation that each coordinator has of a group.
+    generations: BTreeMap<(NodeId, GroupId), i32>,
+    /// The last generation of a group whose assignment was stored.
+    stored_generations: BTreeMap<GroupId, i32>,
+    /// Requests that have no answer: what, and when it was sent.
+    open: BTreeMap<(NodeId, CorrelationId), (ApiKey, SimTime)>,
+    commit_requests: BTreeMap<PacketId, (GroupId, i32)>,
+    /// Commits of a generation that was over when they arrived.
+    late_commits: BTreeSet<(NodeId, CorrelationId)>,
+    /// How often each event has happened.
+    pub counts: BTreeMap<&'static str, u64>,
+    /// The first breach.
+    pub breach: Option<String>,
+}
+
+impl Watch {
+    /// Takes in what has happened since the last call.
+    pub fn follow(&mut self, sim: &Sim) {
+        let from = self.next_index;
+        for entry in sim.trace().since(from) {
+            self.next_index = entry.index + 1;
+            *self.counts.entry(entry.event.name()).or_default() += 1;
+            self.follow_replication(sim, entry);
+            self.follow_groups(sim, entry);
+            self.follow_requests(entry);
+        }
+    }
+
+    fn break_at(&mut self, at: SimTime, what: &str) {
+        self.breach.get_or_insert(format!("{at}: {what}"));
+    }
+
+    fn follow_replication(&mut self, sim: &Sim, entry: &TraceEntry) {
+        let broker = entry.node.broker().unwrap_or_default();
+        match &entry.event {
+            TraceEvent::LeaderElected {
+                topic_partition,
+                leader,
+                leader_epoch,
+                isr,
+                unclean,
+                ..
+            } => {
+                if *unclean {
+                    self.unclean.insert(*topic_partition);
+                }
+                let key = (*topic_partition, *leader_epoch);
+                if self.elected.insert(key, *leader).is_some() {
+                    self.break_at(entry.at, &format!("{key:?} is elected twice"));
+                }
+                if leader.is_some_and(|leader| !isr.contains(&leader)) {
+                    self.break_at(
+                        entry.at,
+                        &format!("{leader:?} leads outside the ISR {isr:?}"),
+                    );
+                }
+            }
+            TraceEvent::BecameLeader {
+                topic_partition,
+                leader_epoch,
+                ..
+            } => {
+                let key = (*topic_partition, *leader_epoch);
+                let other = *self.leaders.entry(key).or_insert(broker);
+                if other != broker {
+                    self.break_at(entry.at, &format!("{broker} and {other} lead {key:?}"));
+                }
+                if self.elected.get(&key) != Some(&Some(broker)) {
+                    self.break_at(
+                        entry.at,
+                        &format!("{broker} leads {key:?} without election"),
+                    );
+                }
+                self.high_watermarks
+                    .insert((broker, *topic_partition), (*leader_epoch, Offset::UNKNOWN));
+            }
+            TraceEvent::HighWatermarkAdvanced {
+                topic_partition,
+                high_watermark,
+                as_leader: true,
+            } => {
+                let key = (broker, *topic_partition);
+                if let Some((epoch, before)) = self.high_watermarks.get_mut(&key) {
+                    let (epoch, last) = (*epoch, std::mem::replace(before, *high_watermark));
+                    if *high_watermark < last {
+                        let text = format!(
+                            "high watermark of {topic_partition:?} on {broker} fell from {last} to \
+                             {high_watermark} in epoch {epoch}"
+                        );
+                        self.break_at(entry.at, &text);
+                    }
+                }
+                self.commit_records(sim, entry.at, key, *high_watermark);
+            }
+            TraceEvent::BatchAcknowledged {
+                topic_partition,
+                base_offset,
+                records,
+                ..
+            } => self.check_acknowledged(sim, entry, *topic_partition, (*base_offset, *records)),
+            _ => {}
+        }
+    }
+
+    /// What lies below a leader's high watermark is committed: nobody may ever have another
+    /// record there.
+    fn commit_records(
+        &mut self,
+        sim: &Sim,
+        at: SimTime,
+        (broker, id): (BrokerId, TopicPartition),
+        high_watermark: Offset,
+    ) {
+        if self.unclean.contains(&id) {
+            return;
+        }
+        let Some(log) = log_of(sim, broker, id) else {
+            return;
+        };
+        let known = self.committed.entry(id).or_default();
+        let from = Offset(i64::try_from(known.len()).unwrap_or(i64::MAX));
+        let mut offset = from;
+        while offset < high_watermark {
+            let Some(record) = log.record(offset) else {
+                break;
+            };
+            known.push(record.record_id);
+            offset += 1;
+        }
+        // A new leader must have what the one before had shown.
+        let last = from + -1;
+        let expected = known
+            .get(usize::try_from(last.0).unwrap_or(usize::MAX))
+            .copied();
+        if expected.is_some()
+            && last < high_watermark
+            && log.record(last).map(|record| record.record_id) != expected
+        {
+            self.break_at(
+                at,
+                &format!("{id:?} at {last} is another record on leader {broker}"),
+            );
+        }
+    }
+
+    fn check_acknowledged(
+        &mut self,
+        sim: &Sim,
+        entry: &TraceEntry,
+        id: TopicPartition,
+        (base_offset, records): (Offset, u32),
+    ) {
+        let client = entry.node.client();
+        let spec = client.and_then(|client| sim.scenario().producer(client));
+        if !base_offset.is_known() || self.unclean.contains(&id) {
+            return;
+        }
+        if spec.is_some_and(|spec| spec.config.acks == Acks::All) {
+            let end = base_offset + i64::from(records);
+            let committed = self.committed.get(&id).map_or(0, Vec::len);
+            if i64::try_from(committed).unwrap_or(i64::MAX) < end.0 {
+                let text =
+                    format!("{id:?} is acknowledged up to {end}, committed up to {committed}");
+                self.break_at(entry.at, &text);
+            }
+        }
+    }
+
+    fn follow_groups(&mut self, sim: &Sim, entry: &TraceEntry) {
+        let group = || {
+            let consumer = sim.scenario().consumer(entry.node.client()?)?;
+            consumer.config.group_id.clone().map(GroupId)
+        };
+        match &entry.event {
+            TraceEvent::PartitionsAssigned {
+                owned,
+                generation_id,
+                ..
+            } => {
+                let mine: BTreeSet<TopicPartition> = owned.iter().copied().collect();
+                let others = self.owned.iter().filter(|(node, _)| **node != entry.node);
+                let twice = others
+                    .filter(|(_, (generation, _))| generation == generation_id)
+                    .find(|(node, (_, theirs))| {
+                        group_of(sim, **node) == group() && !theirs.is_disjoint(&mine)
+                    })
+                    .map(|(node, _)| *node);
+                if let Some(other) = twice {
+                    let text = format!(
+                        "{:?} and {other:?} own the same partitions in generation {generation_id}",
+                        entry.node
+                    );
+                    self.break_at(entry.at, &text);
+                }
+                self.owned.insert(entry.node, (*generation_id, mine));
+            }
+            TraceEvent::PartitionsRevoked { .. }
+            | TraceEvent::PartitionsLost { .. }
+            | TraceEvent::ProcessKilled { .. }
+            | TraceEvent::ProcessStopped { .. } => {
+                self.owned.remove(&entry.node);
+            }
+            TraceEvent::PositionSet {
+                topic_partition,
+                position,
+                ..
+            } => self.reach(group(), *topic_partition, *position),
+            TraceEvent::RecordProcessed {
+                topic_partition,
+                offset,
+                ..
+            } => self.reach(group(), *topic_partition, *offset + 1),
+            TraceEvent::GroupStateChanged {
+                group_id,
+                previous,
+                state,
+                generation_id,
+                ..
+            } => {
+                let key = (entry.node, group_id.clone());
+                self.generations.insert(key, *generation_id);
+                if *previous == GroupState::CompletingRebalance && *state == GroupState::Stable {
+                    let stored = self.stored_generations.entry(group_id.clone()).or_default();
+                    if *generation_id <= *stored {
+                        let text = format!("generation {generation_id} of {group_id} comes twice");
+                        self.breach.get_or_insert(text);
+                    }
+                    *stored = (*stored).max(*generation_id);
+                }
+            }
+            TraceEvent::OffsetCommitted {
+                group_id,
+                topic_partition,
+                offset,
+                ..
+            } => {
+                let key = (group_id.clone(), *topic_partition);
+                let reached = self.reached.get(&key).copied().unwrap_or(Offset::UNKNOWN);
+                if reached < *offset && !self.unclean.contains(topic_partition) {
+                    let text =
+                        format!("{key:?} is committed at {offset}, but read up to {reached}");
+                    self.break_at(entry.at, &text);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn reach(&mut self, group: Option<GroupId>, id: TopicPartition, offset: Offset) {
+        if let Some(group) = group {
+            let reached = self.reached.entry((group, id)).or_insert(offset);
+            *reached = (*reached).max(offset);
+        }
+    }
+
+    fn follow_requests(&mut self, entry: &TraceEntry) {
+        match &entry.event {
+            TraceEvent::RequestSent {
+                packet,
+                correlation,
+                body,
+                ..
+            } => {
+                let wants_answer = match &**body {
+                    Request::Produce(produce) => produce.acks != Acks::None,
+                    Request::OffsetCommit(commit) => {
+                        let key = (commit.group_id.clone(), commit.generation_id);
+                        self.commit_requests.insert(*packet, key);
+                        true
+                    }
+                    _ => true,
+                };
+                if wants_answer {
+                    let key = (entry.node, *correlation);
+                    self.open.insert(key, (body.api_key(), entry.at));
+                }
+            }
+            TraceEvent::Delivered {
+                packet,
+                from,
+                correlation,
+                is_response,
+                ..
+            } => {
+                if *is_response {
+                    self.open.remove(&(entry.node, *correlation));
+                } else if let Some((group, generation)) = self.commit_requests.remove(packet) {
+                    let stored = self.stored_generations.get(&group).copied();
+                    let here = self.generations.get(&(entry.node, group)).copied();
+                    if stored.max(here).is_some_and(|now| generation < now) {
+                        self.late_commits.insert((*from, *correlation));
+                    }
+                }
+            }
+            TraceEvent::ResponseSent {
+                to,
+                correlation,
+                body,
+                ..
+            } => {
+                let landed = match &**body {
+                    Response::OffsetCommit(commit) => {
+                        commit.partitions.iter().any(|(_, code)| code.is_none())
+                    }
+                    _ => false,
+                };
+                if self.late_commits.remove(&(*to, *correlation)) && landed {
+                    let text = format!("a commit of {to:?} of an older generation has landed");
+                    self.break_at(entry.at, &text);
+                }
+            }
+            TraceEvent::Disconnected { correlation, .. } => {
+                self.open.remove(&(entry.node, *correlation));
+            }
+            TraceEvent::ProcessKilled { .. } | TraceEvent::ProcessStopped { .. } => {
+                self.open.retain(|(node, _), _| *node != entry.node);
+            }
+            _ => {}
+        }
+    }
+
+    /// Looks at the state: ISRs among the replicas, high watermarks within the logs.
+    pub fn look(&mut self, sim: &Sim) {
+        let now = sim.now();
+        if sim.is_stuck() {
+            self.break_at(now, "the run does not leave this instant");
+        }
+        for (id, registration) in image(sim).partitions() {
+            let strangers: Vec<&BrokerId> = registration
+                .isr
+                .iter()
+                .filter(|member| !registration.replicas.contains(member))
+                .collect();
+            if !strangers.is_empty() || registration.isr.is_empty() {
+                self.break_at(now, &format!("{id:?} has a wrong ISR: {registration:?}"));
+            }
+        }
+        for broker in brokers(sim) {
+            for (id, partition) in broker.replicas().partitions() {
+                let log = &partition.log;
+                if log.log_end_offset() < log.high_watermark()
+                    || log.high_watermark() < log.log_start_offset()
+                {
+                    self.break_at(now, &format!("{id:?}: high watermark beyond the log"));
+                }
+            }
+        }
+    }
+
+    /// Requests that have been open longer than any of their timers allows.
+    pub fn overdue(&self, now: SimTime, longest: Span) -> Option<String> {
+        self.open
+            .iter()
+            .find(|(_, (_, since))| longest < now.since(*since))
+            .map(|((node, _), (api, since))| format!("{api} of {node:?} is open since {since}"))
+    }
+
+    /// Whatever was committed is in every replica's log up to its high watermark.
+    pub fn check_logs(&mut self, sim: &Sim) {
+        let committed = std::mem::take(&mut self.committed);
+        for (id, records) in &committed {
+            if self.unclean.contains(id) {
+                continue;
+            }
+            for broker in brokers(sim) {
+                let Some(partition) = broker.replicas().partitions().get(id) else {
+                    continue;
+                };
+                let log = &partition.log;
+                let held: Vec<RecordId> = log
+                    .records()
+                    .take_while(|(offset, _)| *offset < log.high_watermark())
+                    .map(|(_, record)| record.record_id)
+                    .collect();
+                let is_complete = !partition.is_leader() || records.len() <= held.len();
+                let agrees = held.iter().zip(records).all(|(one, other)| one == other);
+                if !is_complete || !agrees {
+                    self.break_at(sim.now(), &format!("{id:?}: committed records are gone"));
+                }
+            }
+        }
+        self.committed = committed;
+    }
+}
+
+fn group_of(sim: &Sim, node: NodeId) -> Option<GroupId> {
+    let consumer = sim.scenario().consumer(node.client()?)?;
+    consumer.config.group_id.clone().map(GroupId)
+}
+
+/// The cluster as the controller has it.
+///
+/// # Panics
+/// There is no controller, which cannot be.
+pub fn image(sim: &Sim) -> &MetadataImage {
+    match sim.inspect(NodeId::Controller(CONTROLLER)) {
+        Some(Node::Controller(controller)) => controller.image(),
+        _ => panic!("the controller is gone"),
+    }
+}
+
+/// The brokers whose processes run.
+pub fn brokers(sim: &Sim) -> impl Iterator<Item = &Broker> {
+    let ids = sim.scenario().brokers.iter().map(|broker| broker.id);
+    ids.filter_map(|id| match sim.inspect(NodeId::Broker(id)) {
+        Some(Node::Broker(broker)) => Some(&**broker),
+        _ => None,
+    })
+}
+
+/// A replica's log, whether its broker runs or not.
+pub fn log_of(sim: &Sim, broker: BrokerId, id: TopicPartition) -> Option<&PartitionLog> {
+    match sim.inspect(NodeId::Broker(broker)) {
+        Some(Node::Broker(broker)) => broker.replicas().partitions().get(&id).map(|one| &one.log),
+        Some(Node::BrokerDisk(disk)) => disk.get(&id),
+        _ => None,
+    }
+}

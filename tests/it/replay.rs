@@ -1,0 +1,156 @@
+//! The same run again, however one comes to it; and no input that makes a run panic.
+
+use crate::seeds::draw;
+use std::sync::Arc;
+use terrarium_core::base::ids::{BrokerId, ClientId, ControllerId, NodeId};
+use terrarium_core::kernel::time::{SimTime, Span};
+use terrarium_core::sim::command::Command;
+use terrarium_core::sim::scenario::{CONTROLLER, Scenario};
+use terrarium_core::sim::simulation::Sim;
+use terrarium_core::sim::timeline::{Recording, Timeline};
+use terrarium_tests::dice::Dice;
+use terrarium_tests::storyboard::Storyboard;
+
+const UNTIL: SimTime = SimTime::from_millis(32_000);
+
+fn board(seed: u64) -> Storyboard {
+    Storyboard::parse(&draw(seed)).expect("what is drawn can be read")
+}
+
+/// A person plays the run: acts when the time has come, and takes a refusal.
+fn played(board: &Storyboard) -> Timeline {
+    let mut timeline = Timeline::new(board.scenario.clone()).expect("a scenario that can be run");
+    for (at, command) in board.actions() {
+        timeline.advance(at, u32::MAX);
+        timeline.act(command).ok();
+    }
+    timeline.advance(UNTIL, u32::MAX);
+    timeline
+}
+
+fn replayed(scenario: &Arc<Scenario>, recording: &Recording) -> Timeline {
+    Timeline::replay(scenario.clone(), recording.clone()).expect("it has been run before")
+}
+
+#[test]
+fn straight_replayed_and_from_a_snapshot_runs_are_one() {
+    for seed in 0..20 {
+        let board = board(seed);
+        let mut timeline = played(&board);
+        let (digest, state) = (timeline.sim().digest(), timeline.sim().stage());
+        assert_eq!(timeline.playhead(), UNTIL, "seed {seed}");
+
+        let mut again = replayed(&board.scenario, timeline.recording());
+        while !again.advance(UNTIL, 997).reached {}
+        assert_eq!(
+            again.sim().digest(),
+            digest,
+            "seed {seed}: replayed in slices"
+        );
+
+        let mut dice = Dice::new(seed, "seek");
+        for _ in 0..4 {
+            let at = SimTime(dice.between(0, UNTIL.0));
+            timeline.seek(at);
+            let mut straight = replayed(&board.scenario, timeline.recording());
+            straight.advance(at, u32::MAX);
+            let place = format!("seed {seed}, sought {at}");
+            assert_eq!(timeline.sim().digest(), straight.sim().digest(), "{place}");
+            assert_eq!(timeline.sim().stage(), straight.sim().stage(), "{place}");
+
+            let mut tail: Sim = timeline.sim().clone();
+            for (action_at, command) in timeline.recording().actions.clone() {
+                if at < action_at {
+                    tail.run_until(action_at);
+                    tail.apply_recorded(command);
+                }
+            }
+            tail.run_until(UNTIL);
+            assert_eq!(tail.digest(), digest, "{place}, then its tail");
+        }
+        timeline.seek(UNTIL);
+        assert_eq!(
+            timeline.sim().digest(),
+            digest,
+            "seed {seed}: back at the end"
+        );
+        assert_eq!(
+            timeline.sim().stage(),
+            state,
+            "seed {seed}: back at the end"
+        );
+    }
+}
+
+/// Anything that a command can say, sensible or not.
+fn any_command(dice: &mut Dice, scenario: &Scenario) -> Command {
+    let clients = scenario.client_count() + 2;
+    let broker = BrokerId(dice.below(7));
+    let client = ClientId(dice.below(clients));
+    let mut node = || match dice.below(5) {
+        0 => NodeId::Controller(CONTROLLER),
+        1 => NodeId::Controller(ControllerId(dice.below(3))),
+        2 => NodeId::Client(ClientId(dice.below(clients))),
+        _ => NodeId::Broker(BrokerId(dice.below(7))),
+    };
+    let (from, to) = (node(), node());
+    let span = Span(dice.of(&[0, 1, 50_000, 3_000_000, 20_000_000, u64::MAX]));
+    match dice.below(13) {
+        0 => Command::KillBroker(broker),
+        1 | 2 => Command::RestartBroker(broker),
+        3 => Command::PauseBroker(broker, span),
+        4 | 5 => Command::StartClient(client),
+        6 => Command::StopClient(client),
+        7 => Command::KillClient(client),
+        8 => Command::RestartClient(client),
+        9 => Command::PauseClient(client, span),
+        10 => Command::CutLink(from, to),
+        11 => Command::HealLink(from, to),
+        _ => Command::Send {
+            topic: Arc::from(dice.of(&["t0", "t1", "", "__consumer_offsets", "no such topic"])),
+            key: dice
+                .one_in(2)
+                .then(|| Arc::from("\u{43a}\u{43b}\u{44e}\u{447}")),
+            value: Arc::from("v".repeat(dice.of(&[0, 1, 4_096, 4_097]))),
+            partition: dice.one_in(2).then(|| dice.below(6)),
+            count: dice.below(40),
+        },
+    }
+}
+
+#[test]
+fn no_list_of_commands_makes_a_run_panic_and_refused_ones_change_nothing() {
+    let (mut refused, mut accepted) = (0, 0);
+    for seed in 0..60 {
+        let board = board(seed + 10_000);
+        let mut dice = Dice::new(seed, "fuzz");
+        let mut sim = Sim::new(board.scenario.clone()).expect("a scenario that can be run");
+        let mut at = SimTime::ZERO;
+        for _ in 0..60 {
+            at += Span(dice.between(0, 900_000));
+            sim.run_until(at);
+            let command = any_command(&mut dice, &board.scenario);
+            let before = sim.digest();
+            let possible = sim.check(&command);
+            assert_eq!(sim.digest(), before, "seed {seed}: asking changes nothing");
+            let done = sim.apply(command.clone());
+            assert_eq!(done, possible, "seed {seed}: {command:?}");
+            if done.is_err() {
+                refused += 1;
+                assert_eq!(sim.digest(), before, "seed {seed}: refused {command:?}");
+            } else {
+                accepted += 1;
+            }
+            assert!(
+                !sim.stage().topics.is_empty() || at.0 < 60_000_000,
+                "seed {seed}"
+            );
+        }
+        sim.run_until(at + Span(20_000_000));
+        assert!(!sim.is_stuck(), "seed {seed}");
+    }
+    assert!(
+        1_000 < refused && 1_000 < accepted,
+        "{refused} refused, {accepted} accepted"
+    );
+}
