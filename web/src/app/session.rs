@@ -31,6 +31,8 @@ use yew::prelude::Callback;
 
 /// Panels are published no more often, in milliseconds.
 const PANELS_EVERY_MS: f64 = 100.0;
+/// A stretch of the trace that is longer than this is not told to a screen reader.
+const UNTOLD_MAX: u64 = 5_000;
 /// While it plays, the run is kept so often, in milliseconds.
 const SAVE_EVERY_MS: f64 = 5_000.0;
 
@@ -229,17 +231,18 @@ impl Session {
 
     /// Reads the panels off the run.
     fn read(&mut self) -> Panels {
-        let narration = self.narration();
+        let untold = self.untold();
         let Some(run) = &mut self.run else {
             return Panels::default();
         };
-        let has_topics = run.judge.follow(&run.playback, run.scenario.until);
-        if has_topics {
-            // Patterns that name a topic can be met from now on.
+        let is_news = run.judge.follow(&run.playback, run.scenario.until);
+        if is_news {
+            // Patterns that name a topic can be met from now on; the home page knows its end.
             let now = run.playback.playhead();
             let stops = run
                 .judge
                 .stops(&run.lesson, &run.place, &self.look.answers, now);
+            run.playback.stop_at(stops.at);
             run.playback.stop_when(stops.when);
         }
         let stage = run.playback.sim().stage();
@@ -295,30 +298,26 @@ impl Session {
             outcomes: kept(&self.panels.outcomes, run.judge.outcomes(&run.lesson)),
             faults: kept(&self.panels.faults, faults),
             branches: kept(&self.panels.branches, branches.collect()),
-            step_index: run.judge.step_index(),
-            debrief: run.judge.debrief(&self.look.words),
+            step_index: run.judge.step_index(now),
+            debrief: run.judge.debrief(&self.look.words, &run.place),
             hints_allowed: kept(
                 &self.panels.hints_allowed,
                 judge::hints_allowed(&run.lesson, run.worked_ms, run.attempts),
             ),
-            narration,
+            narration: Rc::from(
+                untold
+                    .map(|from| reading.narration(from))
+                    .unwrap_or_default(),
+            ),
         }
     }
 
-    /// What has happened since the last time that a screen reader should tell.
-    fn narration(&mut self) -> Rc<str> {
-        let Some(run) = &self.run else {
-            return Rc::from("");
-        };
-        let trace = run.playback.sim().trace();
-        let next = trace.next_index();
+    /// From which trace entry on a screen reader is to be told; unset for nothing.
+    fn untold(&mut self) -> Option<u64> {
+        let next = self.run.as_ref()?.playback.sim().trace().next_index();
         let from = std::mem::replace(&mut self.narrated, next);
-        // After going back nothing is told again until time passes.
-        if next <= from || 5_000 < next - from {
-            return Rc::from("");
-        }
-        let told = judge::narration(run.playback.sim(), &self.look.words, from);
-        Rc::from(told)
+        // After going back, or far ahead, nothing is told again until time passes.
+        (from < next && next - from < UNTOLD_MAX).then_some(from)
     }
 
     fn paint(&mut self) {

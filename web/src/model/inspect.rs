@@ -4,6 +4,7 @@ pub(crate) mod fields;
 pub(crate) mod tables;
 #[cfg(test)]
 mod tests;
+pub(crate) mod tree;
 
 use super::panels::{EventRow, Faults, Inspector, Rule, Setting, TimerRow, Tool};
 use crate::driver::selection::Selection;
@@ -51,6 +52,8 @@ impl std::fmt::Debug for Reading<'_> {
 const EVENTS_MAX: usize = 20;
 /// Most log lines.
 const LOG_MAX: usize = 8;
+/// Most sentences told at once.
+const SENTENCES_MAX: usize = 3;
 /// Most causes in a chain.
 const CAUSES_MAX: usize = 16;
 /// How many entries of the trace are searched for events of the selected thing.
@@ -87,7 +90,16 @@ impl<'a> Reading<'a> {
     /// Everything about what is selected.
     pub(crate) fn inspector(&self) -> Inspector {
         let Some(selection) = self.selection else {
-            return Inspector::default();
+            // With nothing selected, what matters of the whole run.
+            let newest = self.sim.trace().since(0).rev().take(SEARCHED_MAX);
+            let main = newest
+                .filter(|entry| is_main(&entry.event))
+                .take(EVENTS_MAX);
+            let events = Rc::new(main.map(|entry| self.row(entry)).collect());
+            return Inspector {
+                events,
+                ..Inspector::default()
+            };
         };
         let events = self.events(selection);
         let (why, rule) = self.why(selection, events.first());
@@ -424,6 +436,17 @@ impl<'a> Reading<'a> {
         lines.take(LOG_MAX).map(|entry| self.row(entry)).collect()
     }
 
+    /// The latest main events since an entry, in words; empty for none.
+    pub(crate) fn narration(&self, from: u64) -> String {
+        let newest = self.sim.trace().since(from).rev();
+        let main = newest
+            .filter(|entry| is_main(&entry.event))
+            .take(SENTENCES_MAX);
+        let mut sentences: Vec<String> = main.map(|entry| self.sentence(entry)).collect();
+        sentences.reverse();
+        sentences.join(". ")
+    }
+
     /// What can be done to the selected thing, and what there is to select.
     pub(crate) fn faults(&self) -> Faults {
         let scenario = self.sim.scenario();
@@ -644,4 +667,32 @@ fn bar(name: String, from: SimTime, until: SimTime, now: SimTime) -> TimerRow {
         left: span(left),
         percent,
     }
+}
+
+/// Whether an event is worth telling to somebody who does not see the picture.
+fn is_main(event: &TraceEvent) -> bool {
+    matches!(
+        event,
+        TraceEvent::Command { .. }
+            | TraceEvent::ProcessStarted { .. }
+            | TraceEvent::ProcessKilled { .. }
+            | TraceEvent::ProcessStopped { .. }
+            | TraceEvent::ProcessPaused { .. }
+            | TraceEvent::ProcessResumed { .. }
+            | TraceEvent::LinkChanged { .. }
+            | TraceEvent::BrokerFenced { .. }
+            | TraceEvent::LeaderElected { .. }
+            | TraceEvent::IsrShrunk { .. }
+            | TraceEvent::IsrExpanded { .. }
+            | TraceEvent::GroupStateChanged { .. }
+            | TraceEvent::MemberRemoved { .. }
+            | TraceEvent::JoinPhaseCompleted { .. }
+            | TraceEvent::PartitionsAssigned { .. }
+            | TraceEvent::PartitionsRevoked { .. }
+            | TraceEvent::PartitionsLost { .. }
+            | TraceEvent::CommitFailed { .. }
+            | TraceEvent::PollTimeoutExpired { .. }
+            | TraceEvent::FatalError { .. }
+            | TraceEvent::BatchFailed { .. }
+    )
 }

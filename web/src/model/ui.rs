@@ -265,8 +265,8 @@ impl RunPlace {
     pub(crate) fn storage_key(&self) -> Option<String> {
         match self {
             Self::Home(_) => None,
-            Self::Lesson(id) => Some(format!("run.lesson.{id}")),
-            Self::Sandbox => Some(String::from("run.sandbox")),
+            Self::Lesson(id) => Some(format!("saved.lesson.{id}")),
+            Self::Sandbox => Some(String::from("saved.sandbox")),
         }
     }
 }

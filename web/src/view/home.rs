@@ -75,6 +75,9 @@ fn Ask(props: &AskProps) -> Html {
         <>
             <Question {lesson} index={0} answer={run.answers.first().cloned().unwrap_or_default()}
                 {outcome} lock="home.lock" is_headless=true />
+            if !props.panels.debrief.is_empty() && run.answers.first().is_some_and(|answer| answer.locked_at.is_some()) {
+                <div class="why-text" data-test="explanation"><Rich text={first_paragraphs(&props.panels.debrief)} /></div>
+            }
             <p class="row">
                 if is_told {
                     <a class="btn" href="#/lesson/the-barrier" data-test="to-lesson">{ words.t("home.to-lesson") }</a>
@@ -83,6 +86,12 @@ fn Ask(props: &AskProps) -> Html {
             </p>
         </>
     }
+}
+
+/// The two paragraphs that explain; the lesson has the rest.
+fn first_paragraphs(text: &str) -> String {
+    let paragraphs: Vec<&str> = text.trim().split("\n\n").take(2).collect();
+    paragraphs.join("\n\n")
 }
 
 /// The running cluster in a frame, with its clock.

@@ -36,6 +36,8 @@ pub(crate) struct LessonProps {
     pub(crate) hints_open: std::collections::BTreeMap<String, u32>,
     /// The step in which the playhead stands.
     pub(crate) step_index: usize,
+    /// Whether time stands, and may go on.
+    pub(crate) can_go_on: bool,
     /// The text of the end.
     pub(crate) debrief: Rc<str>,
     /// The next lesson.
@@ -55,6 +57,13 @@ impl LessonProps {
             hints_allowed: Rc::clone(&panels.hints_allowed),
             hints_open: run.hints_open.clone(),
             step_index: panels.step_index,
+            can_go_on: {
+                let clock = &panels.clock;
+                run.is_ready()
+                    && !clock.is_playing
+                    && clock.awaits.is_none()
+                    && clock.now < clock.end
+            },
             debrief: Rc::clone(&panels.debrief),
             next,
         })
@@ -82,6 +91,11 @@ pub(crate) fn LessonPanel(props: &LessonProps) -> Html {
             }
             if let Some(key) = step {
                 <div class="step-text" aria-live="polite"><Rich text={words.t(&key)} /></div>
+                <p class="row go-on">
+                    <Press class="btn small" msg={Msg::Toggle} icon={if props.can_go_on { Icon::Play } else { Icon::Pause }}
+                        text={words.t(if props.can_go_on { "lesson-page.go-on" } else { "lesson-page.going" })}
+                        test="go-on" />
+                </p>
             }
             { for lesson.questions.iter().enumerate().map(|(index, _)| html! {
                 <Question key={index} lesson={Rc::clone(lesson)} {index}

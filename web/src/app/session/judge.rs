@@ -2,7 +2,6 @@
 
 use crate::driver::playback::{Condition, Playback};
 use crate::i18n::Catalog;
-use crate::i18n::narrate::Narrator;
 use crate::model::panels::{Goal, Outcome, Verdict};
 use crate::model::ui::{Answer, LessonProgress, RunPlace};
 use std::rc::Rc;
@@ -10,15 +9,15 @@ use std::sync::Arc;
 use terrarium_core::kernel::time::{SimTime, Span};
 use terrarium_core::lesson::expression::{Moment, Pattern};
 use terrarium_core::lesson::{Grader, Lesson, Outcome as Known};
-use terrarium_core::sim::Sim;
 use terrarium_core::sim::scenario::Scenario;
-use terrarium_core::trace::event::TraceEvent;
 
 /// Follows a run of a lesson.
 pub(super) struct Judge {
     grader: Grader,
     /// Topics of the scenario that exist; patterns with a topic mean nothing before.
     topics_known: usize,
+    /// Questions whose answer has been shown.
+    revealed: usize,
     is_over: bool,
 }
 
@@ -37,11 +36,13 @@ impl Judge {
         Self {
             grader: Grader::new(lesson, variant, scenario),
             topics_known: 0,
+            revealed: 0,
             is_over: false,
         }
     }
 
-    /// Takes in what has happened up to the playhead. Tells whether a topic has come to exist.
+    /// Takes in what has happened up to the playhead. Tells whether something came to be known on
+    /// which the stops of play depend: a topic, or an answer.
     pub(super) fn follow(&mut self, playback: &Playback, until: SimTime) -> bool {
         let sim = playback.sim();
         let now = playback.playhead();
@@ -55,7 +56,14 @@ impl Judge {
         let known = topics
             .filter(|topic| sim.topic_id(&topic.name).is_some())
             .count();
-        std::mem::replace(&mut self.topics_known, known) != known
+        let revealed = self
+            .grader
+            .questions()
+            .filter(|one| one.revealed_at.is_some())
+            .count();
+        let was = (self.topics_known, self.revealed);
+        (self.topics_known, self.revealed) = (known, revealed);
+        was != (known, revealed)
     }
 
     /// Verdicts of the lesson's goals, in its order. One that this variant cannot reach is open.
@@ -108,14 +116,12 @@ impl Judge {
             .filter(|at| *at < now)
     }
 
-    /// The step in which the playhead stands.
-    pub(super) fn step_index(&self) -> usize {
+    /// The step in which the playhead stands; at the end of a step it is still in it, so that what
+    /// the next one tells does not come before its time.
+    pub(super) fn step_index(&self, now: SimTime) -> usize {
         let steps = self.grader.steps().count();
-        let passed = self
-            .grader
-            .steps()
-            .filter(|(_, reached_at)| reached_at.is_some())
-            .count();
+        let ended = |reached_at: Option<SimTime>| reached_at.is_some_and(|at| at < now);
+        let passed = self.grader.steps().filter(|(_, at)| ended(*at)).count();
         passed.min(steps.saturating_sub(1))
     }
 
@@ -138,7 +144,13 @@ impl Judge {
             .collect();
         match place {
             // The home page goes through to the verdict, and a little beyond.
-            RunPlace::Home(_) => moments.push(Moment::At(Self::home_end(lesson))),
+            RunPlace::Home(_) => {
+                let first = self.grader.questions().next();
+                let revealed_at = first.and_then(|question| question.revealed_at);
+                let end = Self::home_end(lesson);
+                let soon = revealed_at.map_or(end, |at| (at + AFTER_VERDICT).min(end));
+                moments.push(Moment::At(soon));
+            }
             RunPlace::Lesson(_) => {
                 let next = self
                     .grader
@@ -167,24 +179,27 @@ impl Judge {
         Stops { at, when }
     }
 
-    /// Where the home page's run ends: a little after its first question is answered.
+    /// Where the home page's picture ends: with the last step that ends at an instant.
     pub(super) fn home_end(lesson: &Lesson) -> SimTime {
-        let revealed = lesson
-            .questions
-            .first()
-            .and_then(|question| question.reveals.clone());
-        match revealed {
-            Some(Moment::At(at)) => (at + Span(5_000_000)).min(lesson.base.until),
-            Some(Moment::On(_)) | None => lesson.base.until,
-        }
+        let instants = lesson.steps.iter().filter_map(|step| match step.until {
+            Moment::At(at) => Some(at),
+            Moment::On(_) => None,
+        });
+        instants.max().unwrap_or(lesson.base.until)
     }
 
-    /// The text of the end with the numbers of the run; empty before it.
-    pub(super) fn debrief(&self, words: &Catalog) -> Rc<str> {
-        let mut steps = self.grader.steps().peekable();
-        let has_steps = steps.peek().is_some();
-        let is_told =
-            self.is_over || (has_steps && steps.all(|(_, reached_at)| reached_at.is_some()));
+    /// The text of the end with the numbers of the run; empty before it. On the home page it
+    /// comes with the answer.
+    pub(super) fn debrief(&self, words: &Catalog, place: &RunPlace) -> Rc<str> {
+        let is_told = match place {
+            RunPlace::Home(_) => self.is_revealed(),
+            RunPlace::Lesson(_) => {
+                let mut steps = self.grader.steps().peekable();
+                let has_steps = steps.peek().is_some();
+                self.is_over || (has_steps && steps.all(|(_, reached_at)| reached_at.is_some()))
+            }
+            RunPlace::Sandbox => false,
+        };
         if !is_told || !words.has("lesson.debrief") {
             return Rc::from("");
         }
@@ -198,6 +213,12 @@ impl Judge {
             .map(|(id, number)| (&**id, number.as_str()))
             .collect();
         Rc::from(words.text("lesson.debrief", &args))
+    }
+
+    /// Whether the first answer has been shown.
+    fn is_revealed(&self) -> bool {
+        let first = self.grader.questions().next();
+        first.is_some_and(|question| question.revealed_at.is_some())
     }
 
     /// What has been done of the lesson, on top of what was known.
@@ -215,6 +236,9 @@ impl Judge {
     }
 }
 
+/// How long the home page goes on after the verdict.
+const AFTER_VERDICT: Span = Span(6_000_000);
+
 /// Which hints may be opened now.
 pub(super) fn hints_allowed(lesson: &Lesson, worked_ms: f64, attempts: u32) -> Vec<bool> {
     let worked = Span::from_micros(crate::scene::scale::whole(worked_ms * 1_000.0));
@@ -225,56 +249,4 @@ pub(super) fn hints_allowed(lesson: &Lesson, worked_ms: f64, attempts: u32) -> V
             hint.after <= worked || by_attempts
         })
         .collect()
-}
-
-/// Most sentences told at once.
-const SENTENCES_MAX: usize = 3;
-
-/// The latest main events since an entry, in words; empty for none.
-pub(super) fn narration(sim: &Sim, catalog: &Catalog, from: u64) -> String {
-    let topic_name = |id| Arc::from(sim.topic_name(id));
-    let narrator = Narrator {
-        catalog,
-        scenario: sim.scenario(),
-        topic_name: &topic_name,
-    };
-    let newest = sim
-        .trace()
-        .since(from)
-        .rev()
-        .filter(|entry| is_main(&entry.event));
-    let mut sentences: Vec<String> = newest
-        .take(SENTENCES_MAX)
-        .map(|entry| narrator.sentence(entry))
-        .collect();
-    sentences.reverse();
-    sentences.join(". ")
-}
-
-/// Whether an event is worth telling to somebody who does not see the picture.
-fn is_main(event: &TraceEvent) -> bool {
-    matches!(
-        event,
-        TraceEvent::Command { .. }
-            | TraceEvent::ProcessStarted { .. }
-            | TraceEvent::ProcessKilled { .. }
-            | TraceEvent::ProcessStopped { .. }
-            | TraceEvent::ProcessPaused { .. }
-            | TraceEvent::ProcessResumed { .. }
-            | TraceEvent::LinkChanged { .. }
-            | TraceEvent::BrokerFenced { .. }
-            | TraceEvent::LeaderElected { .. }
-            | TraceEvent::IsrShrunk { .. }
-            | TraceEvent::IsrExpanded { .. }
-            | TraceEvent::GroupStateChanged { .. }
-            | TraceEvent::MemberRemoved { .. }
-            | TraceEvent::JoinPhaseCompleted { .. }
-            | TraceEvent::PartitionsAssigned { .. }
-            | TraceEvent::PartitionsRevoked { .. }
-            | TraceEvent::PartitionsLost { .. }
-            | TraceEvent::CommitFailed { .. }
-            | TraceEvent::PollTimeoutExpired { .. }
-            | TraceEvent::FatalError { .. }
-            | TraceEvent::BatchFailed { .. }
-    )
 }

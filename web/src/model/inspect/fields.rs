@@ -1,10 +1,10 @@
 //! Every field of what is selected, from its serialised form.
 
 use super::Reading;
+use super::tree::Tree;
 use crate::driver::selection::Selection;
 use crate::model::panels::Field;
 use serde::Serialize;
-use serde_json::Value;
 use terrarium_core::kernel::time::SimTime;
 use terrarium_core::trace::event::TraceEvent;
 
@@ -60,38 +60,30 @@ impl Reading<'_> {
 }
 
 /// The fields of anything that can be serialised.
-pub(crate) fn tree(thing: &impl Serialize) -> Vec<Field> {
+pub(crate) fn tree(thing: &(impl Serialize + ?Sized)) -> Vec<Field> {
     let mut fields = Vec::new();
-    match serde_json::to_value(thing) {
-        Ok(Value::Object(object)) => {
-            for (name, value) in &object {
+    match Tree::of(thing) {
+        Tree::Map(named) => {
+            for (name, value) in &named {
                 add(&mut fields, 0, name, value);
             }
         }
-        Ok(value) => add(&mut fields, 0, "", &value),
-        Err(error) => fields.push(Field {
-            depth: 0,
-            name: String::from("?"),
-            value: error.to_string(),
-        }),
+        other => add(&mut fields, 0, "", &other),
     }
     if ROWS_MAX < fields.len() {
         let rest = fields.len() - ROWS_MAX;
         fields.truncate(ROWS_MAX);
+        let value = format!("+{rest}");
         fields.push(Field {
             depth: 0,
             name: String::from("…"),
-            value: format!("+{rest}"),
+            value,
         });
     }
     fields
 }
 
-fn add(fields: &mut Vec<Field>, depth: u8, name: &str, value: &Value) {
-    // Far more than can be shown is not even looked at.
-    if ROWS_MAX * 4 < fields.len() {
-        return;
-    }
+fn add(fields: &mut Vec<Field>, depth: u8, name: &str, value: &Tree) {
     if let Some(value) = inline(name, value) {
         fields.push(Field {
             depth,
@@ -107,92 +99,112 @@ fn add(fields: &mut Vec<Field>, depth: u8, name: &str, value: &Value) {
     });
     let depth = depth.saturating_add(1);
     match value {
-        Value::Object(object) => {
-            for (name, value) in object {
+        Tree::Map(named) => {
+            for (name, value) in named {
                 add(fields, depth, name, value);
             }
         }
-        Value::Array(items) => {
+        Tree::List(items) => {
             for (place, value) in items.iter().enumerate() {
                 add(fields, depth, &place.to_string(), value);
             }
         }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        Tree::Leaf(_) | Tree::Number(_) => {}
     }
 }
 
-/// A value that fits into its line: a plain one, a short list of plain ones, a partition.
-fn inline(name: &str, value: &Value) -> Option<String> {
+/// A value that fits into its line: a plain one, a partition, a short list of such.
+fn inline(name: &str, value: &Tree) -> Option<String> {
     match value {
-        Value::Null => Some(String::from("null")),
-        Value::Bool(truth) => Some(truth.to_string()),
-        Value::String(text) if text.is_empty() => Some(String::from("\"\"")),
-        Value::String(text) => Some(text.clone()),
-        Value::Number(number) => Some(match number.as_u64() {
-            // Instants end in `_at` everywhere in the engine.
-            Some(micros)
-                if name.ends_with("_at")
-                    || matches!(name, "at" | "until" | "now" | "since" | "deadline") =>
-            {
-                SimTime(micros).to_string()
-            }
-            _ => number.to_string(),
-        }),
-        Value::Array(items) if items.is_empty() => Some(String::from("[]")),
-        Value::Array(items) => {
-            let parts: Option<Vec<String>> = items
-                .iter()
-                .map(|item| {
-                    if item.is_array() {
-                        None
-                    } else {
-                        inline("", item)
-                    }
-                })
-                .collect();
-            let text = format!("[{}]", parts?.join(", "));
-            (text.len() <= 40).then_some(text)
-        }
-        Value::Object(object) => match (object.len(), object.get("topic"), object.get("partition"))
+        Tree::Leaf(text) if text.is_empty() => Some(String::from("\"\"")),
+        Tree::Leaf(text) => Some(text.clone()),
+        // Instants end in `_at` everywhere in the engine, but for a few short words.
+        Tree::Number(micros)
+            if name.ends_with("_at")
+                || matches!(name, "at" | "until" | "now" | "since" | "deadline") =>
         {
-            (2, Some(topic), Some(partition)) => Some(format!("{topic}-{partition}")),
-            (0, ..) => Some(String::from("{}")),
-            (1, ..) => {
-                let (name, value) = object.iter().next()?;
-                let value = inline(name, value).filter(|_| !value.is_object())?;
-                Some(format!("{name} {value}"))
-            }
-            _ => None,
-        },
+            Some(SimTime(*micros).to_string())
+        }
+        Tree::Number(number) => Some(number.to_string()),
+        Tree::List(items) if items.is_empty() => Some(String::from("[]")),
+        Tree::List(items) => {
+            let is_flat = items.iter().all(|item| is_plain(item));
+            Some(value.line()).filter(|line| is_flat && line.len() <= LINE_MAX)
+        }
+        Tree::Map(fields) if fields.is_empty() => Some(String::from("{}")),
+        Tree::Map(fields) => {
+            let is_flat = fields.len() <= 2 && fields.iter().all(|(_, field)| is_plain(field));
+            Some(value.line()).filter(|line| is_flat && line.len() <= LINE_MAX)
+        }
+    }
+}
+
+/// Longest list or map that stands in one line, in bytes.
+const LINE_MAX: usize = 40;
+
+fn is_plain(value: &Tree) -> bool {
+    match value {
+        Tree::Leaf(_) | Tree::Number(_) => true,
+        Tree::Map(fields) => {
+            fields.len() == 2
+                && fields
+                    .iter()
+                    .all(|(_, field)| !matches!(field, Tree::Map(_) | Tree::List(_)))
+        }
+        Tree::List(_) => false,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::tree;
-    use serde_json::json;
+    use serde::Serialize;
+    use std::collections::BTreeMap;
+    use terrarium_core::base::ids::{BrokerId, TopicId, TopicPartition};
+    use terrarium_core::kernel::time::SimTime;
+
+    #[derive(Serialize)]
+    struct Thing {
+        leader_epoch: i32,
+        last_caught_up_at: SimTime,
+        isr: Vec<BrokerId>,
+        nothing: Option<u32>,
+        partition: TopicPartition,
+        followers: Vec<BTreeMap<&'static str, u32>>,
+        by_partition: BTreeMap<TopicPartition, Vec<i64>>,
+        empty: Vec<u32>,
+    }
 
     #[test]
     fn a_tree_keeps_the_order_and_shows_every_leaf() {
-        let thing = json!({
-            "leader_epoch": 3, "last_caught_up_at": 1_500_000, "isr": [1, 2],
-            "nothing": null, "partition": {"topic": 1, "partition": 2},
-            "followers": [{"broker": 2, "lag": 0}], "empty": [],
-        });
+        let which = TopicPartition::new(TopicId(1), 2);
+        let thing = Thing {
+            leader_epoch: -1,
+            last_caught_up_at: SimTime(1_500_000),
+            isr: vec![BrokerId(1), BrokerId(2)],
+            nothing: None,
+            partition: which,
+            followers: vec![BTreeMap::from([("a", 2), ("b", 0), ("c", 7)])],
+            by_partition: BTreeMap::from([(which, vec![7])]),
+            empty: Vec::new(),
+        };
         let rows: Vec<(u8, String, String)> = tree(&thing)
             .into_iter()
             .map(|field| (field.depth, field.name, field.value))
             .collect();
         let expected = [
-            (0, "leader_epoch", "3"),
+            (0, "leader_epoch", "-1"),
             (0, "last_caught_up_at", "1.500 s"),
             (0, "isr", "[1, 2]"),
             (0, "nothing", "null"),
             (0, "partition", "1-2"),
             (0, "followers", ""),
             (1, "0", ""),
-            (2, "broker", "2"),
-            (2, "lag", "0"),
+            (2, "a", "2"),
+            (2, "b", "0"),
+            (2, "c", "7"),
+            (0, "by_partition", ""),
+            (1, "1-2", "[7]"),
             (0, "empty", "[]"),
         ];
         let expected: Vec<(u8, String, String)> = expected
