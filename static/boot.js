@@ -34,8 +34,8 @@
     download.textContent = words.download;
     download.onclick = function () {
       var link = document.createElement("a");
-      link.href = URL.createObjectURL(new Blob([recording], { type: "application/json" }));
-      link.download = "terrarium-recording.json";
+      link.href = URL.createObjectURL(new Blob([recording], { type: "text/plain" }));
+      link.download = "terrarium-recording.txt";
       link.click();
     };
     var app = document.getElementById("app");

@@ -12,9 +12,11 @@ mod i18n;
 mod model;
 mod paint;
 mod platform;
+mod sandbox;
 mod scene;
 mod view;
 
+pub use sandbox::Sandbox;
 use wasm_bindgen::prelude::wasm_bindgen;
 
 /// Starts the page in the element with the id `app`; without one (a notebook, a course page, a

@@ -1,5 +1,7 @@
 //! Yew components. They hold no state of the run and decide nothing: small models in, messages out.
 
+#[cfg(all(test, target_arch = "wasm32"))]
+mod browser_tests;
 pub(crate) mod control;
 pub(crate) mod faults;
 pub(crate) mod header;
@@ -13,7 +15,7 @@ pub(crate) mod page;
 pub(crate) mod picture;
 pub(crate) mod stage;
 pub(crate) mod table;
-#[cfg(test)]
+#[cfg(all(test, not(target_arch = "wasm32")))]
 mod tests;
 pub(crate) mod text;
 pub(crate) mod transport;

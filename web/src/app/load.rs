@@ -108,7 +108,7 @@ pub(super) async fn run(
             return;
         }
     };
-    let saved = kept_run(&send, &order);
+    let saved = kept_run(&send, &order, &lesson);
     let Ok(mut session) = session.try_borrow_mut() else {
         return;
     };
@@ -123,14 +123,14 @@ pub(super) async fn run(
 }
 
 /// The run of an earlier visit, unless the link asks for another.
-fn kept_run(send: &Callback<Msg>, order: &RunOrder) -> Option<SavedRun> {
+fn kept_run(send: &Callback<Msg>, order: &RunOrder, lesson: &Lesson) -> Option<SavedRun> {
     let is_plain = order.link == crate::model::route::RunLink::default();
     let key = order
         .place
         .storage_key()
         .filter(|_| order.may_resume && is_plain)?;
     let text = storage::load(&key).ok().flatten()?;
-    match SavedRun::parse(&text) {
+    match SavedRun::parse(&text, lesson) {
         Ok(saved) => Some(saved),
         Err(detail) => {
             // What cannot be read is kept aside: a newer page may read it.

@@ -11,7 +11,7 @@ use crate::model::inspect::{Reading, command_error};
 use crate::model::msg::Msg;
 use crate::model::panels::{BranchRow, Clock, Panels};
 use crate::model::route::{Route, RunLink};
-use crate::model::saved::{FORMAT, SavedAnswer, SavedRun};
+use crate::model::saved::{SavedAnswer, SavedPage, SavedRun};
 use crate::model::ui::{Answer, Lanes, RecordForm, RunPlace, StepUnit, UiModel, UpperTab, Words};
 use crate::paint::stage::{LaneFilter, Picture, Shows, Stage, StageInput};
 use crate::platform::storage::{self, StorageError};
@@ -562,16 +562,12 @@ impl Session {
             })
         });
         Some(SavedRun {
-            format: FORMAT,
-            lesson: (!run.is_sandbox()).then(|| run.lesson.id.to_string()),
-            revision: run.lesson.revision,
-            variant: run.variant.clone(),
-            seed: run.scenario.seed,
-            settings: run.settings.clone(),
-            actions: actions(run),
-            playhead_us: run.playback.playhead().0,
-            answers: answers.collect(),
-            hints: self.look.hints_open.clone(),
+            link: run_link(run).to_core(&run.lesson.id),
+            page: SavedPage {
+                playhead_us: run.playback.playhead().0,
+                answers: answers.collect(),
+                hints: self.look.hints_open.clone(),
+            },
         })
     }
 
@@ -590,7 +586,7 @@ impl Session {
             return;
         };
         // A run that has not begun would only hide an earlier one.
-        if saved.playhead_us == 0 && saved.actions.is_empty() && saved.answers.is_empty() {
+        if saved.page == SavedPage::default() && saved.link.log.is_empty() {
             return;
         }
         let text = saved.to_text();
@@ -607,12 +603,8 @@ impl Session {
     pub(crate) fn link(&self) -> Option<String> {
         let run = self.run.as_ref()?;
         let link = RunLink {
-            seed: run.seed,
-            rev: (!run.is_sandbox()).then_some(run.lesson.revision),
-            variant: run.variant.clone(),
-            settings: run.settings.clone(),
-            log: actions(run),
             at: Some(run.playback.playhead()),
+            ..run_link(run)
         };
         let route = match &run.place {
             RunPlace::Home(id) | RunPlace::Lesson(id) => Route::Lesson {
@@ -628,11 +620,8 @@ impl Session {
         let Some(saved) = self.saved() else {
             return;
         };
-        let name = saved
-            .lesson
-            .clone()
-            .unwrap_or_else(|| String::from("sandbox"));
-        download::offer(&format!("terrarium-{name}.json"), &saved.to_text()).ok();
+        let name = format!("terrarium-{}.txt", saved.link.lesson);
+        download::offer(&name, &saved.to_text()).ok();
     }
 
     /// A recording takes the place of the run, if it belongs here.
@@ -642,15 +631,7 @@ impl Session {
         };
         let place = run.place.clone();
         let lesson = (*run.lesson).clone();
-        let wanted = (!run.is_sandbox()).then(|| run.lesson.id.to_string());
-        let result = SavedRun::parse(text).and_then(|saved| {
-            if saved.lesson == wanted {
-                Ok(saved)
-            } else {
-                Err(saved.lesson.unwrap_or_else(|| String::from("sandbox")))
-            }
-        });
-        let saved = match result {
+        let saved = match SavedRun::parse(text, &lesson) {
             Ok(saved) => saved,
             Err(detail) => {
                 self.send.emit(Msg::UploadFailed(detail));
@@ -667,6 +648,18 @@ impl Session {
             Ok(ready) => self.send.emit(Msg::RunReady(Box::new(ready))),
             Err((_, detail)) => self.send.emit(Msg::UploadFailed(detail)),
         }
+    }
+}
+
+/// What was set and done.
+fn run_link(run: &Run) -> RunLink {
+    RunLink {
+        seed: run.seed,
+        rev: Some(run.lesson.revision),
+        variant: run.variant.clone(),
+        settings: run.settings.clone(),
+        log: actions(run),
+        at: None,
     }
 }
 

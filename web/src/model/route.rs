@@ -5,8 +5,10 @@ mod tests;
 
 use std::fmt;
 use std::fmt::Write as _;
+use std::sync::Arc;
 use terrarium_core::base::config::nearest;
 use terrarium_core::kernel::time::{SimTime, parse_span};
+use terrarium_core::lesson::link;
 
 /// A place of the page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -73,14 +75,12 @@ pub(crate) enum LinkFault {
     Twice,
     /// The value is no whole number.
     NotANumber,
-    /// A changed setting is not written `path=value`.
-    NotASetting,
     /// The value is no time.
     NotATime,
     /// A `%` is not followed by two hexadecimal digits, or the bytes are no UTF-8.
     BadEscape,
-    /// An action cannot be read: what the action language says about it.
-    BadAction(String),
+    /// A setting or the log cannot be read: what the engine says about it.
+    Unreadable(String),
 }
 
 impl fmt::Display for LinkError {
@@ -168,7 +168,8 @@ impl RunLink {
                 fault,
             };
             let (name, value) = entry.split_once('=').unwrap_or((entry, ""));
-            if seen.contains(&name) {
+            // Only settings may come several times, each with its own path.
+            if name != "set" && seen.contains(&name) {
                 return Err(wrong(LinkFault::Twice));
             }
             seen.push(name);
@@ -181,20 +182,12 @@ impl RunLink {
                     link.rev = Some(number(&value).ok_or_else(|| wrong(LinkFault::NotANumber))?);
                 }
                 "variant" => link.variant = Some(value).filter(|value| !value.is_empty()),
-                "set" => {
-                    for one in value.split(';').filter(|text| !text.is_empty()) {
-                        let pair = one
-                            .split_once('=')
-                            .ok_or_else(|| wrong(LinkFault::NotASetting))?;
-                        link.settings.push((pair.0.to_owned(), pair.1.to_owned()));
-                    }
-                }
-                "log" => {
-                    let actions = value
-                        .split(';')
-                        .map(str::trim)
-                        .filter(|text| !text.is_empty());
-                    link.log = actions.map(str::to_owned).collect();
+                "set" | "log" => {
+                    let part = core_link(entry).map_err(wrong)?;
+                    let set = part.set.iter();
+                    link.settings
+                        .extend(set.map(|(path, value)| (path.to_string(), value.to_string())));
+                    link.log.extend(part.log);
                 }
                 "at" => {
                     let span =
@@ -210,40 +203,59 @@ impl RunLink {
         Ok(link)
     }
 
-    /// `?seed=…&log=…`; empty when the link asks for nothing.
+    /// `?rev=…&log=…`; empty when the link asks for nothing.
     fn query(&self) -> String {
-        let mut query = String::new();
-        let mut add = |name: &str, value: &str| {
-            query.push(if query.is_empty() { '?' } else { '&' });
-            query.push_str(name);
-            query.push('=');
-            query.push_str(&encode(value));
-        };
-        if let Some(rev) = self.rev {
-            add("rev", &rev.to_string());
+        if *self == Self::default() {
+            return String::new();
         }
-        if let Some(seed) = self.seed {
-            add("seed", &seed.to_string());
-        }
-        if let Some(variant) = &self.variant {
-            add("variant", variant);
-        }
-        if !self.settings.is_empty() {
-            let pairs: Vec<String> = self
-                .settings
-                .iter()
-                .map(|(path, value)| format!("{path}={value}"))
-                .collect();
-            add("set", &pairs.join(";"));
-        }
-        if !self.log.is_empty() {
-            add("log", &self.log.join(";"));
-        }
-        if let Some(at) = self.at {
-            add("at", &at.since(SimTime::ZERO).to_string());
-        }
-        query
+        let printed = self.to_core("x").print();
+        let query = printed.split_once('?').map_or("", |(_, query)| query);
+        // A revision that nobody asked for would refuse the link once the lesson changes.
+        let parts = query
+            .split('&')
+            .filter(|part| self.rev.is_some() || !part.starts_with("rev="));
+        let at = self.at.map(|at| format!("at={}", at.since(SimTime::ZERO)));
+        let parts: Vec<String> = parts.map(str::to_owned).chain(at).collect();
+        format!("?{}", parts.join("&"))
     }
+
+    /// The same as the engine has it, but for the playhead.
+    pub(crate) fn to_core(&self, lesson: &str) -> link::Link {
+        let set = self.settings.iter();
+        link::Link {
+            lesson: Arc::from(lesson),
+            revision: self.rev.unwrap_or(1),
+            seed: self.seed,
+            variant: self.variant.as_deref().map(Arc::from),
+            set: set
+                .map(|(path, value)| (Arc::from(&**path), Arc::from(&**value)))
+                .collect(),
+            log: self.log.clone(),
+        }
+    }
+
+    /// The same as the page has it.
+    pub(crate) fn of_core(link: &link::Link) -> Self {
+        let set = link.set.iter();
+        Self {
+            seed: link.seed,
+            rev: Some(link.revision),
+            variant: link.variant.as_ref().map(ToString::to_string),
+            settings: set
+                .map(|(path, value)| (path.to_string(), value.to_string()))
+                .collect(),
+            log: link.log.clone(),
+            at: None,
+        }
+    }
+}
+
+/// Has the engine read one entry of a link.
+fn core_link(entry: &str) -> Result<link::Link, LinkFault> {
+    link::Link::parse(&format!("#/lesson/x?{entry}")).map_err(|error| match error {
+        link::LinkError::Part { problem, .. } => LinkFault::Unreadable(problem.to_string()),
+        other => LinkFault::Unreadable(other.to_string()),
+    })
 }
 
 fn number<T: std::str::FromStr>(text: &str) -> Option<T> {

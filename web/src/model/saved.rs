@@ -5,32 +5,25 @@ mod tests;
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use terrarium_core::lesson::Lesson;
+use terrarium_core::lesson::link::Link;
 
-/// The number of the format. A file with a higher one comes from a newer Terrarium.
-pub(crate) const FORMAT: u32 = 1;
-
-/// Everything that brings a run back: what it starts from, what was done, and where we are.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// A run as it is kept. Its text is a recording as `terrarium grade` reads it, with one line more
+/// for the page, which is a comment to everybody else.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SavedRun {
-    /// Always [`FORMAT`].
-    pub(crate) format: u32,
-    /// The lesson; unset in the sandbox.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) lesson: Option<String>,
-    /// The revision of the lesson.
-    #[serde(default)]
-    pub(crate) revision: u32,
-    /// The variant of the lesson.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) variant: Option<String>,
-    /// The seed.
-    pub(crate) seed: u64,
-    /// Settings that were changed: path and value.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) settings: Vec<(String, String)>,
-    /// What was done, in the text form of actions.
-    pub(crate) actions: Vec<String>,
+    /// What was set and done.
+    pub(crate) link: Link,
+    /// Where we are.
+    pub(crate) page: SavedPage,
+}
+
+/// Where a learner is in a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SavedPage {
     /// Where the playhead stands, in microseconds.
+    #[serde(default)]
     pub(crate) playhead_us: u64,
     /// Answers to questions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -70,21 +63,28 @@ pub(crate) struct SavedProgress {
     pub(crate) lessons: BTreeMap<String, (Vec<String>, u32)>,
 }
 
+/// What the page's line begins with.
+const PAGE: &str = "# page ";
+
 impl SavedRun {
     /// The text that is kept.
     pub(crate) fn to_text(&self) -> String {
-        serde_json::to_string_pretty(self).unwrap_or_default()
+        let page = serde_json::to_string(&self.page).unwrap_or_default();
+        format!("{}{PAGE}{page}\n", self.link.to_text())
     }
 
-    /// Reads a text that was kept.
+    /// Reads a text that was kept, or a recording or link of any origin.
     ///
     /// # Errors
-    /// A sentence with the place and what was expected there.
-    pub(crate) fn parse(text: &str) -> Result<Self, String> {
-        let saved: Self = serde_json::from_str(text).map_err(|error| error.to_string())?;
-        if saved.format != FORMAT {
-            return Err(format!("format: expected {FORMAT}, found {}", saved.format));
-        }
-        Ok(saved)
+    /// A sentence with the line and what was expected there.
+    pub(crate) fn parse(text: &str, lesson: &Lesson) -> Result<Self, String> {
+        let link = Link::from_text(text, lesson).map_err(|error| error.to_string())?;
+        let page = text.lines().find_map(|line| line.strip_prefix(PAGE));
+        let page = page.map(serde_json::from_str).transpose();
+        let page = page.map_err(|error| format!("{PAGE}…: {error}"))?;
+        Ok(Self {
+            link,
+            page: page.unwrap_or_default(),
+        })
     }
 }

@@ -10,7 +10,7 @@ use wasm_bindgen_futures::JsFuture;
 pub(crate) fn offer(name: &str, text: &str) -> Result<(), JsValue> {
     let parts = js_sys::Array::of1(&JsValue::from_str(text));
     let options = web_sys::BlobPropertyBag::new();
-    options.set_type("application/json");
+    options.set_type("text/plain");
     let blob = web_sys::Blob::new_with_str_sequence_and_options(&parts, &options)?;
     let address = web_sys::Url::create_object_url_with_blob(&blob)?;
     let document = web_sys::window().and_then(|window| window.document());

@@ -128,9 +128,8 @@ pub(crate) fn fault_text(words: &Catalog, fault: &LinkFault) -> String {
         LinkFault::Twice => words.t("link.twice"),
         LinkFault::NotANumber => words.t("link.not-a-number"),
         LinkFault::NotATime => words.t("link.not-a-time"),
-        LinkFault::NotASetting => words.t("link.not-a-setting"),
         LinkFault::BadEscape => words.t("link.bad-escape"),
-        LinkFault::BadAction(detail) => words.text("link.bad-action", &[("detail", detail)]),
+        LinkFault::Unreadable(detail) => words.text("link.unreadable", &[("detail", detail)]),
     }
 }
 

@@ -104,7 +104,7 @@ pub(crate) fn Files() -> Html {
             <Press class="btn quiet small" icon={Icon::Download} msg={Msg::Download} text={words.t("files.download")} test="download" />
             <label class="btn quiet small file">
                 { icon(Icon::Upload) }<span>{ words.t("files.upload") }</span>
-                <input type="file" accept=".json,application/json" {onchange} data-test="upload" />
+                <input type="file" accept=".txt,text/plain" {onchange} data-test="upload" />
             </label>
         </section>
     }

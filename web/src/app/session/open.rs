@@ -6,15 +6,15 @@ use crate::driver::playback::Playback;
 use crate::driver::speed::Speed;
 use crate::model::effect::RunOrder;
 use crate::model::msg::RunReady;
+use crate::model::route::RunLink;
 use crate::model::saved::SavedRun;
 use crate::model::ui::{Answer, GoalSpec, HintModel, Lanes, LessonModel, QuestionModel, RunPlace};
 use std::rc::Rc;
 use std::sync::Arc;
 use terrarium_core::kernel::time::SimTime;
 use terrarium_core::lesson::format::{SetupError, Task};
+use terrarium_core::lesson::link::{Link, LinkError};
 use terrarium_core::lesson::{Lesson, settings};
-use terrarium_core::sim::action;
-use terrarium_core::sim::command::Command;
 use terrarium_core::sim::scenario::Scenario;
 use terrarium_core::sim::timeline::{Recording, Timeline};
 
@@ -30,43 +30,42 @@ impl Session {
         saved: Option<SavedRun>,
     ) -> Result<RunReady, Refusal> {
         let is_resumed = saved.is_some();
-        let start = Start::of(&order, saved.as_ref());
-        let scenario = start.scenario(&lesson, order.place == RunPlace::Sandbox)?;
-        let actions = start.actions(&scenario)?;
-        let scenario = Arc::new(scenario);
-        let timeline = Timeline::replay(Arc::clone(&scenario), Recording { actions })
+        let (link, playhead) = start_of(&order, &lesson, saved.as_ref());
+        let opened = link.open(&lesson).map_err(|error| refusal(&error))?;
+        let scenario = Arc::new(opened.scenario);
+        let recording = Recording {
+            actions: opened.actions,
+        };
+        let timeline = Timeline::replay(Arc::clone(&scenario), recording)
             .map_err(|error| ("run.scenario-bad", error.to_string()))?;
         let mut playback = Playback::new(timeline);
         playback.set_end(Some(scenario.until));
         let lesson = Rc::new(lesson);
-        let variant = lesson.variant(start.variant.as_deref()).ok().flatten();
+        let variant = lesson.variant(link.variant.as_deref()).ok().flatten();
         let variant = variant.map(|variant| variant.id.to_string());
+        let settings = RunLink::of_core(&link).settings;
         let mut run = Run {
             judge: Judge::new(&lesson, variant.as_deref(), &scenario),
             place: order.place,
             lesson: Rc::clone(&lesson),
             scenario: Arc::clone(&scenario),
             variant: variant.clone(),
-            settings: start.settings.clone(),
-            seed: start.seed.filter(|seed| *seed != lesson.base.seed),
+            settings: settings.clone(),
+            seed: link.seed.filter(|seed| *seed != lesson.base.seed),
             playback,
             worked_ms: 0.0,
             attempts: 0,
         };
         // A lesson opens where its cluster runs already, unless a place is asked for.
-        let opens = if is_resumed || order.link.at.is_some() {
-            start.playhead
-        } else {
-            lesson.opens
-        };
-        run.playback.seek(opens.min(scenario.until));
+        let playhead = playhead.unwrap_or(lesson.opens);
+        run.playback.seek(playhead.min(scenario.until));
         let answers = saved
             .as_ref()
             .map_or_else(Vec::new, |saved| answers_of(&lesson, saved));
         let ready = RunReady {
             lesson: (!run.is_sandbox()).then(|| Rc::new(model_of(&lesson, &scenario))),
             variant,
-            settings: start.settings,
+            settings,
             answers: answers.clone(),
             is_resumed,
             selection: None,
@@ -76,7 +75,7 @@ impl Session {
                 Lanes::Group
             },
             speed: speed_of(&run),
-            hints_open: saved.map(|saved| saved.hints).unwrap_or_default(),
+            hints_open: saved.map(|saved| saved.page.hints).unwrap_or_default(),
         };
         self.run = Some(run);
         self.look.answers = answers;
@@ -95,68 +94,34 @@ impl Session {
     }
 }
 
-/// What a run starts from: a saved run, or what a link says.
-struct Start {
-    seed: Option<u64>,
-    variant: Option<String>,
-    settings: Vec<(String, String)>,
-    log: Vec<String>,
-    playhead: SimTime,
+/// What a run starts from: a run of an earlier visit, or what a link says.
+fn start_of(order: &RunOrder, lesson: &Lesson, saved: Option<&SavedRun>) -> (Link, SimTime) {
+    match saved {
+        Some(saved) => (saved.link.clone(), SimTime(saved.page.playhead_us)),
+        None => {
+            let mut link = order.link.to_core(&lesson.id);
+            link.revision = order.link.rev.unwrap_or(lesson.revision);
+            (link, order.link.at.unwrap_or_default())
+        }
+    }
 }
 
-impl Start {
-    fn of(order: &RunOrder, saved: Option<&SavedRun>) -> Self {
-        match saved {
-            Some(saved) => Self {
-                seed: Some(saved.seed),
-                variant: saved.variant.clone(),
-                settings: saved.settings.clone(),
-                log: saved.actions.clone(),
-                playhead: SimTime(saved.playhead_us),
-            },
-            None => Self {
-                seed: order.link.seed,
-                variant: order.link.variant.clone(),
-                settings: order.link.settings.clone(),
-                log: order.link.log.clone(),
-                playhead: order.link.at.unwrap_or_default(),
-            },
+/// The key of the text that says why a link is refused, and what exactly is wrong.
+fn refusal(error: &LinkError) -> Refusal {
+    let key = match error {
+        LinkError::OtherRevision { .. } => "run.other-revision",
+        LinkError::OtherLesson { .. } => "run.other-lesson",
+        LinkError::Setup(SetupError::UnknownVariant { .. }) => "run.variant-unknown",
+        LinkError::Setup(SetupError::Set(_)) => "run.setting-bad",
+        LinkError::Setup(SetupError::Scenario(_)) => "run.scenario-bad",
+        LinkError::Setup(SetupError::Action(_))
+        | LinkError::Entry { .. }
+        | LinkError::NotAllowed { .. } => "run.action-bad",
+        LinkError::NotALessonLink | LinkError::Part { .. } | LinkError::DamagedLog => {
+            "run.recording-bad"
         }
-    }
-
-    fn scenario(&self, lesson: &Lesson, is_sandbox: bool) -> Result<Scenario, Refusal> {
-        let mut set: Vec<(Arc<str>, Arc<str>)> = Vec::new();
-        for (path, value) in &self.settings {
-            if !is_sandbox && !lesson.allows_setting(path) {
-                return Err(("run.setting-bad", format!("{path}={value}")));
-            }
-            set.push((Arc::from(path.as_str()), Arc::from(value.as_str())));
-        }
-        if let Some(seed) = self.seed {
-            set.push((Arc::from("seed"), Arc::from(seed.to_string())));
-        }
-        lesson
-            .scenario(self.variant.as_deref(), &set)
-            .map_err(|error| {
-                let key = match &error {
-                    SetupError::UnknownVariant { .. } => "run.variant-unknown",
-                    SetupError::Set(_) => "run.setting-bad",
-                    SetupError::Scenario(_) => "run.scenario-bad",
-                    SetupError::Action(_) => "run.action-bad",
-                };
-                (key, error.to_string())
-            })
-    }
-
-    fn actions(&self, scenario: &Scenario) -> Result<Vec<(SimTime, Command)>, Refusal> {
-        let texts = self.log.iter();
-        texts
-            .map(|text| {
-                action::parse_timed(text, scenario)
-                    .map_err(|error| ("run.action-bad", error.to_string()))
-            })
-            .collect()
-    }
+    };
+    (key, error.to_string())
 }
 
 fn answers_of(lesson: &Lesson, saved: &SavedRun) -> Vec<Answer> {
@@ -164,6 +129,7 @@ fn answers_of(lesson: &Lesson, saved: &SavedRun) -> Vec<Answer> {
     questions
         .map(|question| {
             let kept = saved
+                .page
                 .answers
                 .iter()
                 .find(|answer| *answer.question == *question.id);

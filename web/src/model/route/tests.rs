@@ -92,13 +92,44 @@ fn a_bad_link_names_the_entry_that_is_wrong() {
             LinkFault::UnknownName(Some("seed")),
         ),
         ("#/sandbox?seed=1&seed=2", "seed=2", LinkFault::Twice),
-        ("#/sandbox?set=x", "set=x", LinkFault::NotASetting),
         ("#/sandbox?at=soon", "at=soon", LinkFault::NotATime),
-        ("#/sandbox?log=%zz", "log=%zz", LinkFault::BadEscape),
-        ("#/sandbox?log=%ff", "log=%ff", LinkFault::BadEscape),
+        ("#/lesson/%ff", "%ff", LinkFault::BadEscape),
+        ("#/lesson/%zz", "%zz", LinkFault::BadEscape),
         ("#/help?seed=1", "seed=1", LinkFault::UnknownName(None)),
     ];
     for (hash, entry, expected) in cases {
         assert_eq!(fault(hash), (entry.to_owned(), expected), "{hash}");
     }
+}
+
+#[test]
+fn what_the_engine_cannot_read_is_said_in_its_words() {
+    for entry in ["set=x", "log=%zz", "log=z1.@@"] {
+        let (found, fault) = fault(&format!("#/sandbox?{entry}"));
+        assert_eq!(found, entry, "the entry that is wrong");
+        assert!(
+            matches!(&fault, LinkFault::Unreadable(text) if !text.is_empty()),
+            "{fault:?}"
+        );
+    }
+}
+
+#[test]
+fn a_long_log_is_compressed_and_comes_back() {
+    let log: Vec<String> = (1..400)
+        .map(|second| format!("{second}s send orders key=k{second} value=v"))
+        .collect();
+    let route = Route::Sandbox {
+        link: RunLink {
+            log,
+            ..RunLink::default()
+        },
+    };
+    let hash = route.hash();
+    assert!(
+        hash.len() < 3_000 && hash.contains("log=z1."),
+        "{} characters",
+        hash.len()
+    );
+    assert_eq!(Route::parse(&hash), route, "nothing is lost");
 }
