@@ -29,6 +29,8 @@ pub(crate) struct App {
     port: Callback<PictureEvent, bool>,
     /// The run is kept when it fires.
     save: Option<Timeout>,
+    /// The title of the document.
+    title: String,
     /// The link to the run, for when there is no clipboard.
     link: String,
     /// They end when they are dropped.
@@ -103,6 +105,7 @@ impl Component for App {
             port,
             save: None,
             link: String::new(),
+            title: String::new(),
             _watches: watches,
         };
         app.begin();
@@ -130,6 +133,11 @@ impl Component for App {
         // Pages without a picture are ready when their words stand there.
         if self.model.run.is_none() && self.model.words.has("nav.home") {
             media::mark_root("data-ready", "1");
+        }
+        let title = crate::view::page::title(&self.model);
+        if self.title != title {
+            media::set_title(&title);
+            self.title = title;
         }
     }
 }

@@ -71,6 +71,10 @@ impl Sandbox {
     ///
     /// # Errors
     /// Every fault in the file with its line, or what is wrong with variant or seed.
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "wasm-bindgen hands optional texts over by value"
+    )]
     pub fn load(toml: &str, variant: Option<String>, seed: Option<u64>) -> Result<Self, JsError> {
         Self::start(toml, variant.as_deref(), seed).map_err(|sentence| JsError::new(&sentence))
     }

@@ -98,6 +98,7 @@ struct Look {
     lanes: Lanes,
     upper: UpperTab,
     pause: Span,
+    is_deep: bool,
     answers: Vec<Answer>,
     hints_open: BTreeMap<String, u32>,
     progress: Rc<crate::model::ui::Progress>,
@@ -146,6 +147,7 @@ impl Session {
             self.look.lanes = run.lanes;
             self.look.upper = run.upper;
             self.look.pause = run.pause;
+            self.look.is_deep = run.is_deep;
             self.look.answers.clone_from(&run.answers);
             self.look.hints_open.clone_from(&run.hints_open);
             if let Some(open) = &mut self.run {
@@ -253,6 +255,7 @@ impl Session {
             selection: self.look.selection.as_ref(),
             lesson: run.rules(),
             pause: self.look.pause,
+            is_deep: self.look.is_deep,
         };
         let inspector = reading.inspector();
         let tables = (self.look.upper == UpperTab::Table).then(|| Rc::new(reading.tables()));

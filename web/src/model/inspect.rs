@@ -37,6 +37,8 @@ pub(crate) struct Reading<'a> {
     pub(crate) lesson: Option<&'a Lesson>,
     /// How long a pause is.
     pub(crate) pause: Span,
+    /// Whether the engine's whole state is looked at.
+    pub(crate) is_deep: bool,
 }
 
 impl std::fmt::Debug for Reading<'_> {
@@ -108,6 +110,11 @@ impl<'a> Reading<'a> {
             title,
             subtitle,
             fields: Rc::new(self.fields(selection)),
+            deep: Rc::new(if self.is_deep {
+                self.deep()
+            } else {
+                Vec::new()
+            }),
             settings: Rc::new(self.settings(selection)),
             timers: Rc::new(self.timers(selection)),
             events: Rc::new(events.iter().map(|entry| self.row(entry)).collect()),
@@ -414,9 +421,9 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// Lines of the process that has to do with the selected thing, newest first.
-    fn log(&self, selection: &Selection) -> Vec<EventRow> {
-        let node = match selection {
+    /// The process that has to do with the selected thing.
+    pub(crate) fn process_of(&self, selection: &Selection) -> Option<NodeId> {
+        match selection {
             Selection::Group(group) => {
                 let view = self
                     .stage
@@ -428,7 +435,12 @@ impl<'a> Reading<'a> {
             Selection::Parked { at, .. } => Some(NodeId::Broker(*at)),
             Selection::Entry(index) => self.sim.trace().entry(*index).map(|entry| entry.node),
             other => other.node(),
-        };
+        }
+    }
+
+    /// Lines of the process that has to do with the selected thing, newest first.
+    fn log(&self, selection: &Selection) -> Vec<EventRow> {
+        let node = self.process_of(selection);
         let newest = self.sim.trace().since(0).rev().take(SEARCHED_MAX);
         let lines = newest.filter(|entry| {
             Some(entry.node) == node && matches!(entry.event, TraceEvent::LogLine { .. })

@@ -69,6 +69,8 @@ pub(crate) enum Msg {
     SetUnit(StepUnit),
     /// Something is selected, or nothing.
     Select(Option<Selection>),
+    /// The engine's whole state of what is selected is opened or closed.
+    SetDeep(bool),
     /// Another upper picture.
     SetUpper(UpperTab),
     /// Other lanes.

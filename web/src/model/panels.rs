@@ -57,6 +57,8 @@ pub(crate) struct Inspector {
     pub(crate) subtitle: String,
     /// Its fields.
     pub(crate) fields: Rc<Vec<Field>>,
+    /// The whole state of its process, while it is looked at.
+    pub(crate) deep: Rc<Vec<Field>>,
     /// Its settings: name, value, what it does.
     pub(crate) settings: Rc<Vec<Setting>>,
     /// Its pending timers, the next one first.

@@ -239,6 +239,8 @@ pub(crate) struct RunUi {
     pub(crate) pause: Span,
     /// Why the last action was impossible; unset after one that was not.
     pub(crate) refusal: Option<Rc<str>>,
+    /// Whether the engine's whole state of what is selected is open.
+    pub(crate) is_deep: bool,
 }
 
 /// Where a run belongs.
@@ -507,6 +509,7 @@ impl RunUi {
             record: RecordForm::default(),
             pause: Span::from_millis(5_000),
             refusal: None,
+            is_deep: false,
         }
     }
 

@@ -54,6 +54,7 @@ pub(crate) fn update(model: &mut UiModel, msg: Msg) -> Vec<Effect> {
         | Msg::Faster(_)
         | Msg::SetUnit(_)
         | Msg::Select(_)
+        | Msg::SetDeep(_)
         | Msg::SetUpper(_)
         | Msg::SetLanes(_)
         | Msg::SetNarrow(_)
@@ -343,6 +344,10 @@ fn on_run(model: &mut UiModel, run: &mut RunUi, msg: Msg) -> Vec<Effect> {
             run.selection = selection;
             run.refusal = None;
             vec![Effect::RefreshPanels, Effect::Redraw]
+        }
+        Msg::SetDeep(is_deep) => {
+            run.is_deep = is_deep;
+            vec![Effect::RefreshPanels]
         }
         Msg::SetUpper(tab) => {
             run.upper = tab;

@@ -1,7 +1,7 @@
 //! Components in a real browser: what they show, what they send, what they do with keys.
 
 use super::control::{Tab, Tabs};
-use super::inspector::InspectorPanel;
+use super::inspector::InspectorDetails;
 use super::lesson::{LessonPanel, LessonProps, Question};
 use super::other::BadLink;
 use super::transport::Transport;
@@ -10,7 +10,7 @@ use crate::driver::speed::Speed;
 use crate::i18n::{Catalog, Locale};
 use crate::model::msg::{Key, Msg};
 use crate::model::panels::{
-    Clock, EventRow, Faults, Field, Goal, Inspector, Outcome, Panels, Rule, TimerRow, Verdict,
+    Clock, EventRow, Field, Goal, Inspector, Outcome, Panels, Rule, TimerRow, Verdict,
 };
 use crate::model::route::{LinkError, LinkFault, Route};
 use crate::model::ui::{
@@ -452,7 +452,7 @@ async fn the_inspector_shows_fields_timers_causes_and_takes_the_playhead_there()
         log: Rc::new(vec![event(13, "Preparing to rebalance group billing")]),
         ..Inspector::default()
     };
-    let body = html! { <InspectorPanel inspector={Rc::new(inspector)} faults={Rc::new(Faults::default())} /> };
+    let body = html! { <InspectorDetails inspector={Rc::new(inspector)} is_deep=false /> };
     let shown = show(body).await;
     assert!(
         shown.text("[data-test=fields]").contains("generation_id"),

@@ -16,9 +16,9 @@ pub(crate) struct InspectorProps {
     pub(crate) faults: Rc<Faults>,
 }
 
-/// Every field of what is selected, its timers, its events and why they happened.
+/// The list of things to select, and the name of what is selected.
 #[component]
-pub(crate) fn InspectorPanel(props: &InspectorProps) -> Html {
+pub(crate) fn InspectorHead(props: &InspectorProps) -> Html {
     count_render();
     let words = use_words();
     let shown = &props.inspector;
@@ -35,12 +35,36 @@ pub(crate) fn InspectorPanel(props: &InspectorProps) -> Html {
                     if !shown.subtitle.is_empty() { <small>{ &shown.subtitle }</small> }
                 </h3>
             }
+        </>
+    }
+}
+
+/// What a panel about the selected thing is made from.
+#[derive(Clone, Debug, PartialEq, Properties)]
+pub(crate) struct DetailsProps {
+    /// What is known of the selected thing.
+    pub(crate) inspector: Rc<Inspector>,
+    /// Whether the engine's whole state is open.
+    pub(crate) is_deep: bool,
+}
+
+/// Timers, causes, fields, settings, events and log of what is selected.
+#[component]
+pub(crate) fn InspectorDetails(props: &DetailsProps) -> Html {
+    count_render();
+    let shown = &props.inspector;
+    html! {
+        <>
             <Timers inspector={Rc::clone(shown)} />
             <Why inspector={Rc::clone(shown)} />
             <Fields inspector={Rc::clone(shown)} />
-            <Settings inspector={Rc::clone(shown)} />
-            <Events title="inspect.events" rows={Rc::clone(&shown.events)} test="events" />
+            <Events title={if shown.title.is_empty() { "inspect.main-events" } else { "inspect.events" }}
+                rows={Rc::clone(&shown.events)} test="events" />
             <Log rows={Rc::clone(&shown.log)} />
+            <Settings inspector={Rc::clone(shown)} />
+            if !shown.title.is_empty() {
+                <Deep fields={Rc::clone(&shown.deep)} is_open={props.is_deep} />
+            }
         </>
     }
 }
@@ -133,6 +157,25 @@ fn rule_line(rule: &Rule, words: &crate::i18n::Catalog) -> Html {
     }
 }
 
+/// A tree of fields.
+fn field_tree(fields: &[crate::model::panels::Field]) -> Html {
+    html! {
+        <dl class="tree">
+            { for fields.iter().enumerate().map(|(place, field)| html! {
+                <div key={place} style={format!("padding-left:{}px", u32::from(field.depth) * 9)}>
+                    <dt>{ breakable(&field.name) }</dt><dd>{ &field.value }</dd>
+                </div>
+            }) }
+        </dl>
+    }
+}
+
+/// A name that may go on in the next line after each underscore or dot.
+fn breakable(name: &str) -> Html {
+    let pieces = name.split_inclusive(['_', '.', '-']);
+    pieces.map(|piece| html! { <>{ piece }<wbr/></> }).collect()
+}
+
 #[component]
 fn Fields(props: &PartProps) -> Html {
     let words = use_words();
@@ -143,14 +186,27 @@ fn Fields(props: &PartProps) -> Html {
     html! {
         <details class="fields" open=true data-test="fields">
             <summary>{ words.t("inspect.fields") }</summary>
-            <dl class="tree">
-                { for fields.iter().enumerate().map(|(place, field)| html! {
-                    <div key={place} style={format!("padding-left:{}px", u32::from(field.depth) * 12)}>
-                        <dt>{ &field.name }</dt><dd>{ &field.value }</dd>
-                    </div>
-                }) }
-            </dl>
+            { field_tree(fields) }
         </details>
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Properties)]
+struct DeepProps {
+    fields: Rc<Vec<crate::model::panels::Field>>,
+    is_open: bool,
+}
+
+/// The engine's whole state, read only while it is open.
+#[component]
+fn Deep(props: &DeepProps) -> Html {
+    let words = use_words();
+    html! {
+        <section class="fields deep">
+            <Press class="link" msg={Msg::SetDeep(!props.is_open)} pressed={props.is_open} test="deep"
+                text={words.t(if props.is_open { "inspect.deep-close" } else { "inspect.deep-open" })} />
+            if props.is_open { { field_tree(&props.fields) } }
+        </section>
     }
 }
 
@@ -166,7 +222,7 @@ fn Settings(props: &PartProps) -> Html {
             <summary>{ words.t("inspect.settings") }</summary>
             <dl class="tree">
                 { for settings.iter().map(|setting| html! {
-                    <div key={setting.name} title={setting.doc}><dt>{ setting.name }</dt><dd>{ &setting.value }</dd></div>
+                    <div key={setting.name} title={setting.doc}><dt>{ breakable(setting.name) }</dt><dd>{ &setting.value }</dd></div>
                 }) }
             </dl>
         </details>

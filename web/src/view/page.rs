@@ -83,6 +83,21 @@ fn skip(event: &yew::MouseEvent) {
     }
 }
 
+/// The title of the document.
+pub(crate) fn title(model: &UiModel) -> String {
+    let words = &model.words;
+    let here = match (&model.route, &model.run) {
+        _ if !words.has("nav.home") => return String::from("Terrarium"),
+        (Route::Lesson { .. }, Some(run)) => lesson_title(run, words),
+        (Route::Sandbox { .. }, _) => words.t("sandbox.title"),
+        (Route::Fidelity, _) => words.t("nav.fidelity"),
+        (Route::Help, _) => words.t("keys.title"),
+        (Route::Bad(_), _) => words.t("link.title"),
+        (Route::Home | Route::Lesson { .. }, _) => words.t("home.title"),
+    };
+    format!("{here} · Terrarium")
+}
+
 fn header(model: &UiModel, words: &Words) -> Html {
     let (title, steps) = match (&model.route, &model.run) {
         (Route::Lesson { .. }, Some(run)) => (lesson_title(run, words), steps(run, words)),

@@ -3,7 +3,7 @@
 use super::control::{Tab, Tabs};
 use super::faults::FaultTools;
 use super::icon::{Icon, icon};
-use super::inspector::InspectorPanel;
+use super::inspector::{InspectorDetails, InspectorHead};
 use super::lesson::{LessonPanel, LessonProps};
 use super::picture::{Canvas, PictureEvent, PicturePort};
 use super::table::Tables;
@@ -61,9 +61,10 @@ pub(crate) fn Stage(props: &StageProps) -> Html {
                 </div>
                 if !props.is_embedded {
                     <aside class="panel right" aria-label={words.t("inspect.label")}>
-                        <InspectorPanel inspector={Rc::clone(&props.panels.inspector)} faults={Rc::clone(&props.panels.faults)} />
+                        <InspectorHead inspector={Rc::clone(&props.panels.inspector)} faults={Rc::clone(&props.panels.faults)} />
                         <FaultTools faults={Rc::clone(&props.panels.faults)} pause={run.pause}
                             record={run.record.clone()} refusal={run.refusal.clone()} />
+                        <InspectorDetails inspector={Rc::clone(&props.panels.inspector)} is_deep={run.is_deep} />
                     </aside>
                 }
             </main>

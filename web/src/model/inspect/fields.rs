@@ -5,6 +5,7 @@ use super::tree::Tree;
 use crate::driver::selection::Selection;
 use crate::model::panels::Field;
 use serde::Serialize;
+use terrarium_core::base::ids::NodeId;
 use terrarium_core::kernel::time::SimTime;
 use terrarium_core::trace::event::TraceEvent;
 
@@ -15,7 +16,7 @@ impl Reading<'_> {
     /// The fields of what is selected.
     pub(crate) fn fields(&self, selection: &Selection) -> Vec<Field> {
         match selection {
-            Selection::Node(node) => tree(&self.sim.inspect(*node)),
+            Selection::Node(node) => self.node_fields(*node),
             Selection::Replica(broker, which) => {
                 let broker = self.stage.brokers.iter().find(|view| view.id == *broker);
                 let replica = broker.and_then(|view| {
@@ -57,6 +58,53 @@ impl Reading<'_> {
             Selection::Entry(index) => self.sim.trace().entry(*index).map_or_else(Vec::new, tree),
         }
     }
+
+    /// What the picture shows of a process, in fields.
+    fn node_fields(&self, node: NodeId) -> Vec<Field> {
+        let stage = self.stage;
+        match node {
+            NodeId::Controller(_) => tree(&stage.controller),
+            NodeId::Broker(id) => {
+                let broker = stage.brokers.iter().find(|view| view.id == id);
+                broker.map_or_else(Vec::new, |view| {
+                    without(tree(view), &["timers", "replicas"])
+                })
+            }
+            NodeId::Client(id) => {
+                let consumer = stage.consumers.iter().find(|view| view.client == id);
+                let producer = stage.producers.iter().find(|view| view.client == id);
+                match (consumer, producer) {
+                    (Some(consumer), _) => without(tree(consumer), &["timers"]),
+                    (None, Some(producer)) => without(tree(producer), &["timers"]),
+                    (None, None) => Vec::new(),
+                }
+            }
+        }
+    }
+
+    /// The whole state of the process that has to do with the selected thing, as the engine has
+    /// it. A record log may be long: see [`tree`].
+    pub(crate) fn deep(&self) -> Vec<Field> {
+        let node = self
+            .selection
+            .and_then(|selection| self.process_of(selection));
+        match node.and_then(|node| self.sim.inspect(node)) {
+            Some(state) => tree(state),
+            None => Vec::new(),
+        }
+    }
+}
+
+/// The fields but those of these names, which stand elsewhere; what lies under them goes too.
+fn without(fields: Vec<Field>, names: &[&str]) -> Vec<Field> {
+    let mut is_left_out = false;
+    let keep = fields.into_iter().filter(|field| {
+        if field.depth == 0 {
+            is_left_out = names.contains(&field.name.as_str());
+        }
+        !is_left_out
+    });
+    keep.collect()
 }
 
 /// The fields of anything that can be serialised.
@@ -128,7 +176,7 @@ fn inline(name: &str, value: &Tree) -> Option<String> {
         Tree::Number(number) => Some(number.to_string()),
         Tree::List(items) if items.is_empty() => Some(String::from("[]")),
         Tree::List(items) => {
-            let is_flat = items.iter().all(|item| is_plain(item));
+            let is_flat = items.iter().all(is_plain);
             Some(value.line()).filter(|line| is_flat && line.len() <= LINE_MAX)
         }
         Tree::Map(fields) if fields.is_empty() => Some(String::from("{}")),

@@ -45,6 +45,7 @@ fn read(sim: &Sim, selection: Option<&Selection>) -> Read {
         selection,
         lesson: None,
         pause,
+        is_deep: true,
     };
     Read {
         inspector: reading.inspector(),

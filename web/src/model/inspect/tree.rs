@@ -95,6 +95,9 @@ impl ser::Error for TreeError {
 
 struct Maker;
 
+/// Most entries of one list or map; a log may have thousands, which nobody reads.
+const ENTRIES_MAX: usize = 100;
+
 /// Collects the parts of a list or a map.
 struct Parts {
     /// The variant that holds them; unset for none.
@@ -102,6 +105,8 @@ struct Parts {
     items: Vec<Tree>,
     fields: Vec<(String, Tree)>,
     key: String,
+    /// Entries that were left out.
+    skipped: usize,
 }
 
 impl Parts {
@@ -111,15 +116,30 @@ impl Parts {
             items: Vec::new(),
             fields: Vec::new(),
             key: String::new(),
+            skipped: 0,
         }
     }
 
-    fn list(self) -> Tree {
+    fn list(mut self) -> Tree {
+        if 0 < self.skipped {
+            self.items.push(Tree::Leaf(format!("… +{}", self.skipped)));
+        }
         wrap(self.variant, Tree::List(self.items))
     }
 
-    fn map(self) -> Tree {
+    fn map(mut self) -> Tree {
+        if 0 < self.skipped {
+            let rest = Tree::Leaf(format!("+{}", self.skipped));
+            self.fields.push((String::from("…"), rest));
+        }
         wrap(self.variant, Tree::Map(self.fields))
+    }
+
+    /// Whether another entry has room.
+    fn has_room(&mut self) -> bool {
+        let has_room = self.items.len() + self.fields.len() < ENTRIES_MAX;
+        self.skipped += usize::from(!has_room);
+        has_room
     }
 }
 
@@ -266,7 +286,9 @@ macro_rules! lists {
             type Error = TreeError;
 
             fn $method<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), TreeError> {
-                self.items.push(value.serialize(Maker)?);
+                if self.has_room() {
+                    self.items.push(value.serialize(Maker)?);
+                }
                 Ok(())
             }
 
@@ -319,7 +341,9 @@ impl ser::SerializeMap for Parts {
 
     fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), TreeError> {
         let key = std::mem::take(&mut self.key);
-        self.fields.push((key, value.serialize(Maker)?));
+        if self.has_room() {
+            self.fields.push((key, value.serialize(Maker)?));
+        }
         Ok(())
     }
 
