@@ -134,6 +134,9 @@ impl Component for App {
         if self.model.run.is_none() && self.model.words.has("nav.home") {
             media::mark_root("data-ready", "1");
         }
+        media::mark_root("data-page", self.model.route.name());
+        let is_playing = self.model.panels.clock.is_playing;
+        media::mark_root("data-playing", if is_playing { "1" } else { "0" });
         let title = crate::view::page::title(&self.model);
         if self.title != title {
             media::set_title(&title);

@@ -1,6 +1,5 @@
 //! Journeys through the page: what a visitor does, in a real browser, on the site as it is shipped.
 
 mod barrier;
-mod home;
 mod opening;
 mod stage;

@@ -118,6 +118,7 @@ pub(super) async fn run(
     }
     match session.open(order, lesson, saved) {
         Ok(ready) => send.emit(Msg::RunReady(Box::new(ready))),
+        Err((_, detail)) if session.has_run() => send.emit(Msg::RunKept(detail)),
         Err((key, detail)) => send.emit(failed(key, detail)),
     }
 }

@@ -160,16 +160,20 @@ impl Session {
         }
     }
 
-    /// A run has been asked for: its number. An earlier one is let go.
+    /// A run has been asked for: its number. The one that is open stays until the other is there.
     pub(crate) fn expect_run(&mut self) -> u32 {
-        self.close();
         self.order_number += 1;
         self.order_number
     }
 
     /// Whether the run with this number is still wanted.
-    pub(crate) fn expects(&self, number: u32) -> bool {
-        self.order_number == number && self.run.is_none()
+    pub(crate) const fn expects(&self, number: u32) -> bool {
+        self.order_number == number
+    }
+
+    /// Whether a run is open.
+    pub(crate) const fn has_run(&self) -> bool {
+        self.run.is_some()
     }
 
     /// Lets the run go.

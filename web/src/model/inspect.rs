@@ -327,7 +327,8 @@ impl<'a> Reading<'a> {
         let mut chain = vec![self.row(start)];
         let mut entry = start;
         while let Some(cause) = entry.cause.and_then(|index| trace.entry(index)) {
-            if chain.len() == CAUSES_MAX {
+            // A clock that ticks has no further cause worth telling.
+            if chain.len() == CAUSES_MAX || is_same_clock(entry, cause) {
                 break;
             }
             chain.push(self.row(cause));
@@ -541,6 +542,16 @@ impl<'a> Reading<'a> {
         }
         let error = self.sim.check(command).err()?;
         Some(command_error(self.catalog, self.sim.scenario(), &error))
+    }
+}
+
+/// Whether both tell of the same timer, which armed itself anew.
+fn is_same_clock(entry: &TraceEntry, cause: &TraceEntry) -> bool {
+    match (&entry.event, &cause.event) {
+        (TraceEvent::TimerFired { timer }, TraceEvent::TimerFired { timer: other }) => {
+            entry.node == cause.node && timer == other
+        }
+        _ => false,
     }
 }
 

@@ -43,6 +43,8 @@ pub(crate) enum Msg {
         /// What exactly is wrong, and where.
         detail: String,
     },
+    /// Another start of the run is impossible, and the run that was there goes on: why.
+    RunKept(String),
     /// The panels have changed.
     Panels(Rc<Panels>),
     /// Play, or pause.

@@ -149,11 +149,15 @@ impl Route {
         }
     }
 
-    /// A lesson as it stands in its file.
-    pub(crate) fn lesson(id: &str) -> Self {
-        Self::Lesson {
-            id: id.to_owned(),
-            link: RunLink::default(),
+    /// The name of the page, as the document bears it.
+    pub(crate) const fn name(&self) -> &'static str {
+        match self {
+            Self::Home => "home",
+            Self::Lesson { .. } => "lesson",
+            Self::Sandbox { .. } => "sandbox",
+            Self::Fidelity => "fidelity",
+            Self::Help => "help",
+            Self::Bad(_) => "bad-link",
         }
     }
 }

@@ -213,6 +213,8 @@ pub(crate) struct RunUi {
     pub(crate) variant: Option<String>,
     /// Settings that the learner has changed: path and value.
     pub(crate) settings: Vec<(String, String)>,
+    /// Variant and settings of the run that is still open while another one is asked for.
+    pub(crate) before: (Option<String>, Vec<(String, String)>),
     /// The seed; unset leaves the lesson's own.
     pub(crate) seed: Option<u64>,
     /// How fast time goes.
@@ -496,6 +498,7 @@ impl RunUi {
             lesson: None,
             variant: None,
             settings: Vec::new(),
+            before: (None, Vec::new()),
             seed: None,
             speed: Speed::REAL,
             unit: StepUnit::default(),

@@ -42,6 +42,7 @@ pub(crate) fn update(model: &mut UiModel, msg: Msg) -> Vec<Effect> {
         Msg::Key(key) => on_key(model, key),
         Msg::RunReady(_)
         | Msg::RunFailed { .. }
+        | Msg::RunKept(_)
         | Msg::Toggle
         | Msg::Pause
         | Msg::Step
@@ -112,7 +113,7 @@ fn go_to(model: &mut UiModel, hash: &str) -> Vec<Effect> {
     run.variant.clone_from(&link.variant);
     run.seed = link.seed;
     model.run = Some(run);
-    let mut effects = Vec::new();
+    let mut effects = vec![Effect::CloseRun];
     if place.lesson_id().is_some() && place.lesson_id() != model.words.lesson() {
         effects.push(Effect::LoadWords(
             model.locale,
@@ -311,6 +312,13 @@ fn on_run(model: &mut UiModel, run: &mut RunUi, msg: Msg) -> Vec<Effect> {
         Msg::RunFailed { key, detail } => {
             run.state = RunState::Failed { key, detail };
             vec![Effect::CloseRun]
+        }
+        Msg::RunKept(detail) => {
+            run.state = RunState::Ready;
+            (run.variant, run.settings) = std::mem::take(&mut run.before);
+            let args = vec![("detail", detail)];
+            model.notice = Some(Notice::fault("notice.setting-refused", args));
+            vec![Effect::RefreshPanels, Effect::Redraw]
         }
         _ if !run.is_ready() => Vec::new(),
         Msg::Toggle
@@ -516,6 +524,7 @@ fn on_lesson(model: &mut UiModel, run: &mut RunUi, msg: Msg) -> Vec<Effect> {
 /// The same lesson again: in another variant, with another setting, or as it was.
 fn restart(run: &mut RunUi, msg: Msg) -> Vec<Effect> {
     let mut forget = false;
+    run.before = (run.variant.clone(), run.settings.clone());
     match msg {
         Msg::SetVariant(variant) => {
             if run.variant.as_ref() == Some(&variant) {
@@ -544,7 +553,6 @@ fn restart(run: &mut RunUi, msg: Msg) -> Vec<Effect> {
     }
     run.attempts += 1;
     run.state = RunState::Loading;
-    run.selection = None;
     let link = RunLink {
         seed: run.seed,
         variant: run.variant.clone(),

@@ -6,7 +6,7 @@ use super::text::{Rich, line};
 use super::{count_render, use_send, use_words};
 use crate::i18n::Catalog;
 use crate::model::msg::Msg;
-use crate::model::panels::{Goal, Outcome, Panels, Verdict};
+use crate::model::panels::{Clock, Goal, Outcome, Panels, Verdict};
 use crate::model::ui::{Answer, LessonModel, RunUi};
 use std::rc::Rc;
 use terrarium_core::kernel::time::SimTime;
@@ -36,12 +36,39 @@ pub(crate) struct LessonProps {
     pub(crate) hints_open: std::collections::BTreeMap<String, u32>,
     /// The step in which the playhead stands.
     pub(crate) step_index: usize,
-    /// Whether time stands, and may go on.
-    pub(crate) can_go_on: bool,
+    /// Whether time goes on.
+    pub(crate) pace: Pace,
     /// The text of the end.
     pub(crate) debrief: Rc<str>,
     /// The next lesson.
     pub(crate) next: Option<String>,
+}
+
+/// Whether time goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pace {
+    /// It stands, and can go on.
+    Stands,
+    /// It goes on.
+    Plays,
+    /// It waits for an answer.
+    Asks,
+    /// The run is over.
+    Over,
+}
+
+impl Pace {
+    fn of(clock: &Clock) -> Self {
+        if clock.is_playing {
+            Self::Plays
+        } else if clock.awaits.is_some() {
+            Self::Asks
+        } else if SimTime::ZERO < clock.end && clock.end <= clock.now {
+            Self::Over
+        } else {
+            Self::Stands
+        }
+    }
 }
 
 impl LessonProps {
@@ -57,13 +84,7 @@ impl LessonProps {
             hints_allowed: Rc::clone(&panels.hints_allowed),
             hints_open: run.hints_open.clone(),
             step_index: panels.step_index,
-            can_go_on: {
-                let clock = &panels.clock;
-                run.is_ready()
-                    && !clock.is_playing
-                    && clock.awaits.is_none()
-                    && clock.now < clock.end
-            },
+            pace: Pace::of(&panels.clock),
             debrief: Rc::clone(&panels.debrief),
             next,
         })
@@ -92,9 +113,14 @@ pub(crate) fn LessonPanel(props: &LessonProps) -> Html {
             if let Some(key) = step {
                 <div class="step-text" aria-live="polite"><Rich text={words.t(&key)} /></div>
                 <p class="row go-on">
-                    <Press class="btn small" msg={Msg::Toggle} icon={if props.can_go_on { Icon::Play } else { Icon::Pause }}
-                        text={words.t(if props.can_go_on { "lesson-page.go-on" } else { "lesson-page.going" })}
-                        test="go-on" />
+                    <Press class="btn small" msg={Msg::Toggle} test="go-on"
+                        icon={if props.pace == Pace::Plays { Icon::Pause } else { Icon::Play }}
+                        text={words.t(if props.pace == Pace::Plays { "lesson-page.going" } else { "lesson-page.go-on" })}
+                        refusal={match props.pace {
+                            Pace::Stands | Pace::Plays => None,
+                            Pace::Asks => Some(yew::AttrValue::from(words.t("notice.answer-first"))),
+                            Pace::Over => Some(yew::AttrValue::from(words.t("lesson-page.over"))),
+                        }} />
                 </p>
             }
             { for lesson.questions.iter().enumerate().map(|(index, _)| html! {

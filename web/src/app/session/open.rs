@@ -95,13 +95,17 @@ impl Session {
 }
 
 /// What a run starts from: a run of an earlier visit, or what a link says.
-fn start_of(order: &RunOrder, lesson: &Lesson, saved: Option<&SavedRun>) -> (Link, SimTime) {
+fn start_of(
+    order: &RunOrder,
+    lesson: &Lesson,
+    saved: Option<&SavedRun>,
+) -> (Link, Option<SimTime>) {
     if let Some(saved) = saved {
-        return (saved.link.clone(), SimTime(saved.page.playhead_us));
+        return (saved.link.clone(), Some(SimTime(saved.page.playhead_us)));
     }
     let mut link = order.link.to_core(&lesson.id);
     link.revision = order.link.rev.unwrap_or(lesson.revision);
-    (link, order.link.at.unwrap_or_default())
+    (link, order.link.at)
 }
 
 /// The key of the text that says why a link is refused, and what exactly is wrong.

@@ -264,13 +264,25 @@ mod tests {
 
     #[test]
     fn a_huge_state_says_how_much_is_left_out() {
-        let thing: Vec<Vec<Vec<u32>>> = (0..1_000).map(|number| vec![vec![number]]).collect();
-        let rows = tree(&thing);
-        assert_eq!(rows.len(), 401, "rows and a remark");
+        let list: Vec<Vec<Vec<u32>>> = (0..1_000).map(|number| vec![vec![number]]).collect();
+        let rows = tree(&list);
+        assert_eq!(
+            rows.len(),
+            202,
+            "the list, a hundred of its items with theirs, and a remark"
+        );
+        assert_eq!(
+            rows.last().map(|row| row.value.as_str()),
+            Some("… +900"),
+            "the remark"
+        );
+        let lists: BTreeMap<u32, &Vec<Vec<Vec<u32>>>> = (0..10).map(|key| (key, &list)).collect();
+        let rows = tree(&lists);
+        assert_eq!(rows.len(), 401, "no tree is longer");
         assert_eq!(
             rows.last().map(|row| row.name.as_str()),
             Some("…"),
-            "the remark"
+            "and it says so"
         );
     }
 }

@@ -79,6 +79,7 @@ fn an_address_opens_its_run_and_fetches_its_words() {
         Msg::HashChanged(String::from("#/lesson/the-barrier?seed=9")),
     );
     let [
+        Effect::CloseRun,
         Effect::LoadWords(Locale::En, Some(lesson)),
         Effect::LoadRun(order),
     ] = &effects[..]
@@ -501,5 +502,28 @@ fn selecting_refreshes_the_inspector_and_escape_lets_go() {
         model.run.and_then(|run| run.selection),
         None,
         "nothing is selected"
+    );
+}
+
+#[test]
+fn a_setting_that_does_not_fit_leaves_the_run_as_it_was() {
+    let mut model = lesson();
+    update(
+        &mut model,
+        Msg::SetSetting(String::from("seed"), String::from("x")),
+    );
+    update(
+        &mut model,
+        Msg::RunKept(String::from("seed = x: expected a number")),
+    );
+    let run = model.run.as_ref().expect("the run");
+    assert!(
+        run.is_ready() && run.settings.is_empty(),
+        "it goes on with its own settings"
+    );
+    assert_eq!(
+        key_of(&model),
+        Some("notice.setting-refused"),
+        "and the page says why"
     );
 }
