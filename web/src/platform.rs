@@ -7,7 +7,6 @@ pub(crate) mod keys;
 pub(crate) mod media;
 pub(crate) mod raf;
 pub(crate) mod rescue;
-pub(crate) mod resize;
 pub(crate) mod router;
 pub(crate) mod storage;
 pub(crate) mod tip;

@@ -21,6 +21,8 @@ pub(crate) mod words;
 #[cfg(test)]
 pub(crate) mod fixture;
 #[cfg(test)]
+mod print;
+#[cfg(test)]
 mod svg;
 #[cfg(test)]
 mod tests;

@@ -75,14 +75,6 @@ impl Playback {
         playback
     }
 
-    /// Another run: everything of the old one is forgotten but the speed.
-    pub(crate) fn reset(&mut self, timeline: Timeline) {
-        let (speed, revision) = (self.speed, self.revision);
-        *self = Self::new(timeline);
-        self.speed = speed;
-        self.revision = revision + 1;
-    }
-
     /// The timeline.
     pub(crate) const fn timeline(&self) -> &Timeline {
         &self.timeline
@@ -124,15 +116,6 @@ impl Playback {
     pub(crate) fn pause(&mut self) {
         self.is_playing = false;
         self.last_frame_ms = None;
-    }
-
-    /// Plays if it is paused, pauses if it plays.
-    pub(crate) fn toggle(&mut self) {
-        if self.is_playing {
-            self.pause();
-        } else {
-            self.play();
-        }
     }
 
     /// Simulated time per real time.

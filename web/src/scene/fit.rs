@@ -8,29 +8,6 @@ pub(crate) trait Measure {
     fn width(&self, text: &str, font: Font) -> f64;
 }
 
-/// A guess that needs no browser: good enough for tests.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Estimate;
-
-impl Measure for Estimate {
-    fn width(&self, text: &str, font: Font) -> f64 {
-        let ems: f64 = text.chars().map(|letter| ems(letter, font.is_mono)).sum();
-        let weight = if font.is_bold { 1.06 } else { 1.0 };
-        ems * font.size() * weight
-    }
-}
-
-fn ems(letter: char, is_mono: bool) -> f64 {
-    match letter {
-        '\u{2e80}'.. => 1.0,
-        _ if is_mono => 0.6,
-        'i' | 'l' | 'j' | 't' | 'f' | ' ' | '.' | ',' | ':' | '\'' | '|' => 0.31,
-        'm' | 'w' | 'M' | 'W' => 0.86,
-        'A'..='Z' => 0.66,
-        _ => 0.56,
-    }
-}
-
 /// The first of `texts` that fits into `width`; the last one is cut with an ellipsis if it must
 /// be. Unset when not even three letters of it fit.
 pub(crate) fn first_fitting(

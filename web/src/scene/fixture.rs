@@ -1,6 +1,7 @@
 //! A hand-made run for tests: a fourth consumer joins while the third works on a long record.
 
-use super::fit::Estimate;
+use super::fit::Measure;
+use super::shape::Font;
 use super::view::{Options, View};
 use super::words::Words;
 use crate::driver::history::History;
@@ -653,5 +654,28 @@ impl Seat {
             size: (width, height),
             options: Options::default(),
         }
+    }
+}
+
+/// A guess that needs no browser: good enough for tests.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Estimate;
+
+impl Measure for Estimate {
+    fn width(&self, text: &str, font: Font) -> f64 {
+        let ems: f64 = text.chars().map(|letter| ems(letter, font.is_mono)).sum();
+        let weight = if font.is_bold { 1.06 } else { 1.0 };
+        ems * font.size() * weight
+    }
+}
+
+fn ems(letter: char, is_mono: bool) -> f64 {
+    match letter {
+        '\u{2e80}'.. => 1.0,
+        _ if is_mono => 0.6,
+        'i' | 'l' | 'j' | 't' | 'f' | ' ' | '.' | ',' | ':' | '\'' | '|' => 0.31,
+        'm' | 'w' | 'M' | 'W' => 0.86,
+        'A'..='Z' => 0.66,
+        _ => 0.56,
     }
 }

@@ -425,7 +425,7 @@ fn watch(title: &str, playback: &mut Playback, instants: &[u64]) {
                 trace: playback.sim().trace(),
                 history: playback.history(),
                 words: &words,
-                measure: &super::fit::Estimate,
+                measure: &super::fixture::Estimate,
                 selection: None,
                 hovered: None,
                 size,

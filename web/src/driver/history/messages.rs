@@ -98,16 +98,6 @@ impl Messages {
         }
     }
 
-    /// The message with this id.
-    pub(crate) fn find(&self, packet: PacketId) -> Option<&Message> {
-        let place = self
-            .items
-            .partition_point(|message| message.packet < packet);
-        self.items
-            .get(place)
-            .filter(|message| message.packet == packet)
-    }
-
     /// Those on the wire at some time between `from` and `to`, as the first `clip` entries tell.
     pub(crate) fn seen(
         &self,
@@ -156,11 +146,6 @@ impl Messages {
     #[cfg(test)]
     pub(crate) fn all(&self) -> &VecDeque<Message> {
         &self.items
-    }
-
-    /// How many messages it holds.
-    pub(crate) fn len(&self) -> usize {
-        self.items.len()
     }
 
     fn find_mut(&mut self, packet: PacketId) -> Option<&mut Message> {

@@ -119,14 +119,6 @@ impl<T> Track<T> {
             .filter(move |item| item.end(clip).is_none())
     }
 
-    /// The interval that the entry `index` began.
-    pub(crate) fn begun_by(&self, index: u64) -> Option<&Interval<T>> {
-        let place = self.items.partition_point(|item| item.from.index < index);
-        self.items
-            .get(place)
-            .filter(|item| item.from.index == index)
-    }
-
     /// Forgets what the entries from `index` on told.
     pub(crate) fn cut(&mut self, index: u64) {
         while self
@@ -145,11 +137,6 @@ impl<T> Track<T> {
                 self.open.push(sequence);
             }
         }
-    }
-
-    /// How many intervals it holds.
-    pub(crate) fn len(&self) -> usize {
-        self.items.len()
     }
 }
 
