@@ -1,5 +1,7 @@
 //! Integration tests.
 
+mod clients;
 mod replay;
 mod scripts;
 mod seeds;
+mod tables;

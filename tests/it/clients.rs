@@ -1,0 +1,613 @@
+//! The classic consumer against answers given by hand: the facts T90 to T113 of the group protocol
+//! that are about the client, each in the test that names it.
+//!
+//! Not here: T101 (subscriptions do not change), T109 and T110 (cooperative protocol), T112 (reasons
+//! are short).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use terrarium_core::base::config::ConsumerConfig;
+use terrarium_core::base::ids::{
+    BrokerId, CorrelationId, MemberId, Offset, RecordId, TopicId, TopicPartition,
+};
+use terrarium_core::base::timer::Timer;
+use terrarium_core::client::consumer::{
+    CommitMode, Consumer, ConsumerSettings, ProcessingSettings,
+};
+use terrarium_core::kernel::rng::Stream;
+use terrarium_core::kernel::time::{SimTime, Span};
+use terrarium_core::trace::event::{Disconnect, MemberState, TraceEvent};
+use terrarium_core::trace::out::{Effect, Out};
+use terrarium_core::wire::api::{
+    ApiKey, FetchPartitionResponse, FetchResponse, FindCoordinatorResponse, HeartbeatResponse,
+    JoinGroupMember, JoinGroupRequest, JoinGroupResponse, MetadataPartition, MetadataResponse,
+    MetadataTopic, OffsetCommitResponse, OffsetFetchResponse, Request, Response, SyncGroupResponse,
+};
+use terrarium_core::wire::error_code::ErrorCode;
+use terrarium_core::wire::record::{Batch, Record, Subscription};
+
+const BROKER: BrokerId = BrokerId(1);
+const TOPIC: TopicId = TopicId(0);
+
+/// A consumer of `t`, and everything that it does.
+struct Bench {
+    consumer: Consumer,
+    now: SimTime,
+    next_correlation: u64,
+    open: Vec<(CorrelationId, Request, Span)>,
+    timers: BTreeMap<Timer, SimTime>,
+    trace: Vec<TraceEvent>,
+}
+
+impl Bench {
+    fn new(settings: &[(&str, &str)], commit: CommitMode) -> Self {
+        let mut config = ConsumerConfig::default();
+        config.set("group.id", "g").expect("a setting");
+        for (name, value) in settings {
+            config.set(name, value).expect("a setting");
+        }
+        let settings = ConsumerSettings {
+            client_id: Arc::from("c"),
+            config,
+            topics: vec![Arc::from("t")],
+            processing: ProcessingSettings {
+                time: (Span::ZERO, Span::ZERO, false),
+                rules: Vec::new(),
+                commit,
+            },
+            has_output: false,
+        };
+        let mut bench = Self {
+            consumer: Consumer::new(settings, vec![BROKER], Stream::new(1, "consumer")),
+            now: SimTime::ZERO,
+            next_correlation: 0,
+            open: Vec::new(),
+            timers: BTreeMap::new(),
+            trace: Vec::new(),
+        };
+        bench.run(Consumer::start);
+        bench.answer_metadata(1);
+        bench.answer(&Response::FindCoordinator(FindCoordinatorResponse {
+            error_code: ErrorCode::None,
+            coordinator: Some(BROKER),
+        }));
+        bench
+    }
+
+    /// In the group, generation 1, with partition 0, positioned at 0.
+    fn stable(settings: &[(&str, &str)], commit: CommitMode) -> Self {
+        let mut bench = Self::new(settings, commit);
+        bench.answer_join("m", 1, &["m"]);
+        bench.answer_sync(ErrorCode::None);
+        bench.answer(&Response::OffsetFetch(OffsetFetchResponse {
+            error_code: ErrorCode::None,
+            offsets: vec![(TopicPartition::new(TOPIC, 0), Offset(0), -1)],
+        }));
+        bench
+    }
+
+    fn run(&mut self, handler: impl FnOnce(&mut Consumer, &mut Out)) {
+        let mut out = Out::new(self.now, Vec::new(), self.next_correlation);
+        handler(&mut self.consumer, &mut out);
+        let (effects, next_correlation) = out.into_parts();
+        self.next_correlation = next_correlation;
+        for effect in effects {
+            match effect {
+                Effect::Request {
+                    correlation,
+                    body,
+                    timeout,
+                    ..
+                } => {
+                    self.open
+                        .push((correlation, body, timeout.unwrap_or_default()));
+                }
+                Effect::Arm(timer, at) => {
+                    self.timers.insert(timer, at);
+                }
+                Effect::Cancel(timer) => {
+                    self.timers.remove(&timer);
+                }
+                Effect::Trace(event) => self.trace.push(event),
+                Effect::Response { .. } | Effect::Exit(_) => {}
+            }
+        }
+    }
+
+    /// The latest open request of an API.
+    fn find(&self, api: ApiKey) -> Option<&(CorrelationId, Request, Span)> {
+        let mut open = self.open.iter().rev();
+        open.find(|(_, body, _)| body.api_key() == api)
+    }
+
+    fn take(&mut self, api: ApiKey) -> CorrelationId {
+        let found = self.find(api).map(|(correlation, ..)| *correlation);
+        let correlation = found.unwrap_or_else(|| panic!("no {api} is open: {:?}", self.open));
+        self.open.retain(|(other, ..)| *other != correlation);
+        correlation
+    }
+
+    fn answer(&mut self, response: &Response) {
+        let correlation = self.take(response.api_key());
+        self.run(|consumer, out| {
+            assert!(
+                consumer.on_response(BROKER, correlation, response, out),
+                "it was asked for"
+            );
+        });
+    }
+
+    fn answer_metadata(&mut self, partitions: usize) {
+        let partition = MetadataPartition {
+            leader: Some(BROKER),
+            leader_epoch: 0,
+        };
+        self.answer(&Response::Metadata(MetadataResponse {
+            brokers: vec![BROKER],
+            topics: vec![MetadataTopic {
+                name: Arc::from("t"),
+                topic_id: Some(TOPIC),
+                error_code: ErrorCode::None,
+                partitions: vec![partition; partitions],
+            }],
+        }));
+    }
+
+    fn answer_join(&mut self, member: &str, generation_id: i32, members: &[&str]) {
+        let listed = members.iter().map(|id| JoinGroupMember {
+            member_id: MemberId::new(id),
+            group_instance_id: None,
+            subscription: Arc::new(Subscription {
+                topics: vec![Arc::from("t")],
+                owned_partitions: Vec::new(),
+                generation_id: -1,
+                rack_id: None,
+            }),
+        });
+        self.answer(&Response::JoinGroup(JoinGroupResponse {
+            error_code: ErrorCode::None,
+            generation_id,
+            protocol_type: Some(Arc::from("consumer")),
+            protocol_name: Some(Arc::from("range")),
+            leader: MemberId::new(members.first().unwrap_or(&"somebody else")),
+            skip_assignment: false,
+            member_id: MemberId::new(member),
+            members: listed.collect(),
+        }));
+    }
+
+    fn refuse_join(&mut self, error_code: ErrorCode, member: &str) {
+        self.answer(&Response::JoinGroup(JoinGroupResponse {
+            error_code,
+            generation_id: -1,
+            protocol_type: None,
+            protocol_name: None,
+            leader: MemberId::default(),
+            skip_assignment: false,
+            member_id: MemberId::new(member),
+            members: Vec::new(),
+        }));
+    }
+
+    fn answer_sync(&mut self, error_code: ErrorCode) {
+        self.answer(&Response::SyncGroup(SyncGroupResponse {
+            error_code,
+            protocol_type: None,
+            protocol_name: None,
+            assignment: Arc::new(vec![TopicPartition::new(TOPIC, 0)]),
+        }));
+    }
+
+    fn answer_heartbeat(&mut self, error_code: ErrorCode) {
+        self.answer(&Response::Heartbeat(HeartbeatResponse { error_code }));
+    }
+
+    fn answer_commit(&mut self, error_code: ErrorCode) {
+        self.answer(&Response::OffsetCommit(OffsetCommitResponse {
+            partitions: vec![(TopicPartition::new(TOPIC, 0), error_code)],
+        }));
+    }
+
+    /// Hands over one record.
+    fn answer_fetch(&mut self, offset: i64) {
+        let record = Record::text(RecordId(7), None, Arc::from("v"), self.now);
+        let batch = Batch {
+            base_offset: Offset(offset),
+            leader_epoch: 0,
+            size_bytes: 100,
+            appended_at: self.now,
+            records: Arc::from([record]),
+        };
+        self.answer(&Response::Fetch(FetchResponse {
+            partitions: vec![FetchPartitionResponse {
+                topic_partition: TopicPartition::new(TOPIC, 0),
+                error_code: ErrorCode::None,
+                high_watermark: Offset(offset + 1),
+                last_stable_offset: Offset(offset + 1),
+                log_start_offset: Offset(0),
+                diverging_epoch: None,
+                current_leader: None,
+                batches: vec![batch],
+            }],
+        }));
+    }
+
+    fn disconnect(&mut self, api: ApiKey) {
+        let correlation = self.take(api);
+        self.run(|consumer, out| {
+            consumer.on_disconnect(BROKER, correlation, Disconnect::PeerDied, out);
+        });
+    }
+
+    /// Lets time pass up to `millis`; timers fire when they are due.
+    fn pass(&mut self, millis: u64) {
+        let until = SimTime::from_millis(millis);
+        while let Some((timer, at)) = self
+            .timers
+            .iter()
+            .min_by_key(|(_, at)| **at)
+            .filter(|(_, at)| **at <= until)
+            .map(|(timer, at)| (timer.clone(), *at))
+        {
+            self.timers.remove(&timer);
+            self.now = self.now.max(at);
+            self.run(|consumer, out| {
+                consumer.on_timer(&timer, out);
+            });
+        }
+        self.now = until;
+    }
+
+    fn join(&self) -> &JoinGroupRequest {
+        match self.find(ApiKey::JoinGroup) {
+            Some((_, Request::JoinGroup(request), _)) => request,
+            _ => panic!("no JoinGroup is open: {:?}", self.open),
+        }
+    }
+
+    /// What the last refused commit looked like to the application.
+    fn commit_exception(&self) -> Option<&str> {
+        self.trace.iter().rev().find_map(|event| match event {
+            TraceEvent::CommitFailed { exception, .. } => exception.as_deref(),
+            _ => None,
+        })
+    }
+
+    fn count(&self, name: &str) -> usize {
+        self.trace
+            .iter()
+            .filter(|event| event.name() == name)
+            .count()
+    }
+
+    fn has_failed_with(&self, wanted: &str) -> bool {
+        self.trace.iter().any(
+            |event| matches!(event, TraceEvent::FatalError { exception } if &**exception == wanted),
+        )
+    }
+}
+
+/// A member that has read a record and committed it; the answer is outstanding.
+fn committing(commit: CommitMode) -> Bench {
+    let mut bench = Bench::stable(&[("enable.auto.commit", "false")], commit);
+    bench.answer_fetch(0);
+    bench.pass(1);
+    assert!(
+        bench.find(ApiKey::OffsetCommit).is_some(),
+        "the commit is on its way"
+    );
+    bench
+}
+
+#[test]
+fn a_new_member_comes_back_with_its_id_t90_t92() {
+    let mut bench = Bench::new(&[], CommitMode::Never);
+    assert!(bench.join().member_id.is_empty(), "a new member has no id");
+    bench.refuse_join(ErrorCode::MemberIdRequired, "c-1");
+    assert_eq!(
+        bench.join().member_id.as_str(),
+        "c-1",
+        "T90: at once, with the id"
+    );
+    assert_eq!(bench.consumer.generation_id(), -1, "T90");
+    bench.disconnect(ApiKey::JoinGroup);
+    bench.pass(2_000);
+    bench.answer(&Response::FindCoordinator(FindCoordinatorResponse {
+        error_code: ErrorCode::None,
+        coordinator: Some(BROKER),
+    }));
+    assert_eq!(
+        bench.join().member_id.as_str(),
+        "c-1",
+        "T92: the id is kept"
+    );
+}
+
+#[test]
+fn a_join_may_take_as_long_as_a_rebalance_t91() {
+    for (max_poll, expected) in [("1000", 30_000), ("60000", 65_000)] {
+        let bench = Bench::new(&[("max.poll.interval.ms", max_poll)], CommitMode::Never);
+        let (_, _, timeout) = bench.find(ApiKey::JoinGroup).expect("it joins");
+        assert_eq!(*timeout, Span::from_millis(expected), "T91: {max_poll}");
+    }
+}
+
+#[test]
+fn the_first_join_revokes_nothing_t93() {
+    let mut bench = Bench::new(&[], CommitMode::Never);
+    bench.answer_join("m", 1, &["somebody else"]);
+    bench.answer_sync(ErrorCode::None);
+    assert_eq!(bench.count("partitions-revoked"), 0, "T93");
+    assert_eq!(bench.count("partitions-assigned"), 1, "T93");
+}
+
+#[test]
+fn who_is_out_of_the_group_has_lost_its_partitions_t94() {
+    for error_code in [ErrorCode::IllegalGeneration, ErrorCode::UnknownMemberId] {
+        let mut bench = Bench::stable(&[], CommitMode::Never);
+        bench.pass(3_000);
+        bench.answer_heartbeat(error_code);
+        assert_eq!(bench.count("partitions-lost"), 1, "T94: {error_code}");
+        assert_eq!(bench.count("partitions-revoked"), 0, "T94: {error_code}");
+        let keeps = error_code == ErrorCode::IllegalGeneration;
+        assert_eq!(
+            bench.join().member_id.is_empty(),
+            !keeps,
+            "T94: {error_code}"
+        );
+    }
+}
+
+#[test]
+fn a_refused_sync_joins_again_t95_to_t97() {
+    let rows = [
+        (ErrorCode::UnknownMemberId, "", -1, "T95"),
+        (ErrorCode::IllegalGeneration, "m", -1, "T96"),
+        (ErrorCode::RebalanceInProgress, "m", 1, "T97"),
+    ];
+    for (error_code, member, generation_id, fact) in rows {
+        let mut bench = Bench::new(&[], CommitMode::Never);
+        bench.answer_join("m", 1, &[]);
+        bench.answer_sync(error_code);
+        assert_eq!(bench.join().member_id.as_str(), member, "{fact}: at once");
+        assert_eq!(bench.consumer.generation_id(), generation_id, "{fact}");
+    }
+}
+
+#[test]
+fn answers_to_an_older_generation_are_ignored_t98() {
+    for error_code in [
+        ErrorCode::IllegalGeneration,
+        ErrorCode::UnknownMemberId,
+        ErrorCode::FencedInstanceId,
+    ] {
+        let mut bench = Bench::stable(&[("enable.auto.commit", "false")], CommitMode::Never);
+        bench.pass(3_000);
+        let late = bench.take(ApiKey::Heartbeat);
+        bench.pass(6_000);
+        bench.answer_heartbeat(ErrorCode::RebalanceInProgress);
+        bench.answer_join("m", 2, &["m"]);
+        bench.answer_sync(ErrorCode::None);
+        let response = Response::Heartbeat(HeartbeatResponse { error_code });
+        bench.run(|consumer, out| {
+            consumer.on_response(BROKER, late, &response, out);
+        });
+        assert_eq!(
+            bench.consumer.member_state(),
+            MemberState::Stable,
+            "T98: {error_code}"
+        );
+        assert_eq!(bench.consumer.generation_id(), 2, "T98: {error_code}");
+    }
+}
+
+#[test]
+fn heartbeats_go_on_while_the_sync_is_parked_t99() {
+    let mut bench = Bench::new(&[], CommitMode::Never);
+    bench.answer_join("m", 1, &[]);
+    assert_eq!(
+        bench.consumer.member_state(),
+        MemberState::CompletingRebalance,
+        "T99"
+    );
+    assert!(bench.find(ApiKey::Heartbeat).is_none(), "T99: not yet");
+    bench.pass(3_000);
+    assert!(bench.find(ApiKey::Heartbeat).is_some(), "T99");
+    bench.answer_heartbeat(ErrorCode::RebalanceInProgress);
+    assert!(
+        bench.find(ApiKey::JoinGroup).is_none(),
+        "ignored while it syncs"
+    );
+}
+
+#[test]
+fn a_leader_watches_the_number_of_partitions_t100() {
+    let mut bench = Bench::stable(
+        &[
+            ("enable.auto.commit", "false"),
+            ("metadata.max.age.ms", "2000"),
+        ],
+        CommitMode::Never,
+    );
+    bench.pass(2_000);
+    bench.answer_metadata(2);
+    let reason = bench.join().reason.clone();
+    assert_eq!(
+        reason.as_deref(),
+        Some("cached metadata has changed"),
+        "T100"
+    );
+}
+
+#[test]
+fn a_synchronous_commit_that_comes_too_late_fails_t102_t103() {
+    for (error_code, member) in [
+        (ErrorCode::IllegalGeneration, "m"),
+        (ErrorCode::UnknownMemberId, ""),
+    ] {
+        let mut bench = committing(CommitMode::Sync);
+        bench.answer_commit(error_code);
+        assert_eq!(
+            bench.commit_exception(),
+            Some("CommitFailedException"),
+            "T102: {error_code}"
+        );
+        assert_eq!(
+            bench.join().member_id.as_str(),
+            member,
+            "T103: {error_code}"
+        );
+        assert_eq!(bench.consumer.generation_id(), -1, "T103: {error_code}");
+    }
+}
+
+#[test]
+fn a_commit_of_an_older_generation_resets_nothing_t104() {
+    let mut bench = committing(CommitMode::Async);
+    let late = bench.take(ApiKey::OffsetCommit);
+    bench.pass(3_000);
+    bench.answer_heartbeat(ErrorCode::RebalanceInProgress);
+    bench.answer_join("m", 2, &["m"]);
+    bench.answer_sync(ErrorCode::None);
+    bench.pass(6_000);
+    bench.answer_heartbeat(ErrorCode::RebalanceInProgress);
+    assert_eq!(
+        bench.consumer.member_state(),
+        MemberState::PreparingRebalance,
+        "T104"
+    );
+    let response = Response::OffsetCommit(OffsetCommitResponse {
+        partitions: vec![(TopicPartition::new(TOPIC, 0), ErrorCode::IllegalGeneration)],
+    });
+    bench.run(|consumer, out| {
+        consumer.on_response(BROKER, late, &response, out);
+    });
+    assert_eq!(
+        bench.commit_exception(),
+        Some("RebalanceInProgressException"),
+        "T104"
+    );
+    assert_eq!(bench.consumer.generation_id(), 2, "T104: no reset");
+    assert_eq!(bench.consumer.member_id().as_str(), "m", "T104: no reset");
+}
+
+#[test]
+fn a_commit_during_a_rebalance_asks_to_join_t105() {
+    let mut bench = committing(CommitMode::Sync);
+    bench.answer_commit(ErrorCode::RebalanceInProgress);
+    assert_eq!(
+        bench.commit_exception(),
+        Some("RebalanceInProgressException"),
+        "T105"
+    );
+    assert_eq!(bench.join().member_id.as_str(), "m", "T105");
+    assert_eq!(
+        bench.consumer.generation_id(),
+        1,
+        "T105: the generation is kept"
+    );
+}
+
+#[test]
+fn who_leaves_says_so_unless_it_is_static_t106_t107() {
+    let mut bench = Bench::new(&[], CommitMode::Never);
+    bench.refuse_join(ErrorCode::MemberIdRequired, "c-1");
+    bench.run(Consumer::request_close);
+    match bench.find(ApiKey::LeaveGroup) {
+        Some((_, Request::LeaveGroup(leave), _)) => {
+            let ids: Vec<&str> = leave
+                .members
+                .iter()
+                .map(|it| it.member_id.as_str())
+                .collect();
+            assert_eq!(ids, ["c-1"], "T106");
+        }
+        _ => panic!("T106: it does not leave"),
+    }
+    let mut bench = Bench::stable(&[("group.instance.id", "i")], CommitMode::Never);
+    bench.run(Consumer::request_close);
+    bench.answer_commit(ErrorCode::None);
+    assert!(bench.find(ApiKey::LeaveGroup).is_none(), "T107");
+    assert_eq!(
+        bench.count("partitions-revoked"),
+        1,
+        "callbacks all the same"
+    );
+}
+
+#[test]
+fn an_automatic_commit_is_tried_again_soon_t108() {
+    let mut bench = Bench::stable(&[], CommitMode::Never);
+    bench.answer_fetch(0);
+    bench.pass(5_000);
+    bench.answer_commit(ErrorCode::CoordinatorLoadInProgress);
+    bench.pass(5_099);
+    assert!(
+        bench.find(ApiKey::OffsetCommit).is_none(),
+        "T108: not at once"
+    );
+    bench.pass(5_100);
+    assert!(
+        bench.find(ApiKey::OffsetCommit).is_some(),
+        "T108: after retry.backoff.ms"
+    );
+}
+
+#[test]
+fn a_leader_that_is_told_to_skip_brings_no_assignment_t111() {
+    let mut bench = Bench::new(
+        &[
+            ("enable.auto.commit", "false"),
+            ("metadata.max.age.ms", "2000"),
+        ],
+        CommitMode::Never,
+    );
+    bench.answer(&Response::JoinGroup(JoinGroupResponse {
+        error_code: ErrorCode::None,
+        generation_id: 1,
+        protocol_type: Some(Arc::from("consumer")),
+        protocol_name: Some(Arc::from("range")),
+        leader: MemberId::new("m"),
+        skip_assignment: true,
+        member_id: MemberId::new("m"),
+        members: Vec::new(),
+    }));
+    match bench.find(ApiKey::SyncGroup) {
+        Some((_, Request::SyncGroup(sync), _)) => {
+            assert!(sync.assignments.is_empty(), "T111: {:?}", sync.assignments);
+        }
+        _ => panic!("T111: it does not sync"),
+    }
+    assert_eq!(bench.count("assignment-computed"), 0, "T111");
+    bench.answer_sync(ErrorCode::None);
+    bench.pass(2_000);
+    bench.answer_metadata(2);
+    assert!(
+        bench.find(ApiKey::JoinGroup).is_some(),
+        "T111: it watches the partitions"
+    );
+}
+
+#[test]
+fn refusals_that_end_a_consumer_t113() {
+    let rows = [
+        (
+            ErrorCode::GroupMaxSizeReached,
+            "GroupMaxSizeReachedException",
+        ),
+        (ErrorCode::FencedInstanceId, "FencedInstanceIdException"),
+        (
+            ErrorCode::InconsistentGroupProtocol,
+            "InconsistentGroupProtocolException",
+        ),
+        (
+            ErrorCode::InvalidSessionTimeout,
+            "InvalidSessionTimeoutException",
+        ),
+    ];
+    for (error_code, exception) in rows {
+        let mut bench = Bench::new(&[], CommitMode::Never);
+        bench.refuse_join(error_code, "");
+        assert!(bench.has_failed_with(exception), "T113: {error_code}");
+    }
+}
