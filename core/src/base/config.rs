@@ -228,6 +228,9 @@ pub(crate) use settings;
 
 #[cfg(test)]
 mod tests {
+    #[cfg(target_arch = "wasm32")]
+    use wasm_bindgen_test::wasm_bindgen_test as test;
+
     use super::{BrokerConfig, ConsumerConfig, ProducerConfig, SettingError, TopicConfig};
 
     #[test]

@@ -26,6 +26,9 @@ impl Backoff {
 
 #[cfg(test)]
 mod tests {
+    #[cfg(target_arch = "wasm32")]
+    use wasm_bindgen_test::wasm_bindgen_test as test;
+
     use super::Backoff;
     use crate::kernel::rng::Stream;
 

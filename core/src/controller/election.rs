@@ -76,6 +76,9 @@ pub fn elect(
 
 #[cfg(test)]
 mod tests {
+    #[cfg(target_arch = "wasm32")]
+    use wasm_bindgen_test::wasm_bindgen_test as test;
+
     use super::{Choice, Election, elect};
     use crate::base::ids::BrokerId;
     use crate::wire::metadata::PartitionRegistration;

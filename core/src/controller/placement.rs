@@ -243,6 +243,9 @@ fn shuffle<T>(items: &mut [T], stream: &mut impl Draw) {
 
 #[cfg(test)]
 mod tests {
+    #[cfg(target_arch = "wasm32")]
+    use wasm_bindgen_test::wasm_bindgen_test as test;
+
     use super::{Draw, PlacementError, StripedReplicaPlacer};
     use crate::base::ids::BrokerId;
     use crate::kernel::rng::Stream;

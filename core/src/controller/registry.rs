@@ -88,6 +88,9 @@ impl Registry {
 
 #[cfg(test)]
 mod tests {
+    #[cfg(target_arch = "wasm32")]
+    use wasm_bindgen_test::wasm_bindgen_test as test;
+
     use super::{Registry, Verdict};
     use crate::base::ids::BrokerId;
     use crate::kernel::time::{SimTime, Span};

@@ -127,6 +127,9 @@ const RETRANSMITS_MAX: u32 = 8;
 
 #[cfg(test)]
 mod tests {
+    #[cfg(target_arch = "wasm32")]
+    use wasm_bindgen_test::wasm_bindgen_test as test;
+
     use super::{Fate, LinkConfig, Network};
     use crate::kernel::rng::Ratio;
     use crate::kernel::time::SimTime;

@@ -85,6 +85,9 @@ impl<E> Ord for Entry<E> {
 
 #[cfg(test)]
 mod tests {
+    #[cfg(target_arch = "wasm32")]
+    use wasm_bindgen_test::wasm_bindgen_test as test;
+
     use super::EventQueue;
     use crate::kernel::time::SimTime;
 

@@ -92,6 +92,9 @@ const EXPONENTIAL_PERMILLE: [u64; 17] = [
 
 #[cfg(test)]
 mod tests {
+    #[cfg(target_arch = "wasm32")]
+    use wasm_bindgen_test::wasm_bindgen_test as test;
+
     use super::{Ratio, Stream};
 
     #[test]

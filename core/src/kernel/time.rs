@@ -159,6 +159,9 @@ pub fn parse_span(text: &str) -> Result<Span, &'static str> {
 
 #[cfg(test)]
 mod tests {
+    #[cfg(target_arch = "wasm32")]
+    use wasm_bindgen_test::wasm_bindgen_test as test;
+
     use super::{SimTime, Span, parse_span};
 
     #[test]

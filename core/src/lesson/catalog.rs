@@ -71,6 +71,9 @@ impl Catalog {
 
 #[cfg(test)]
 mod tests {
+    #[cfg(target_arch = "wasm32")]
+    use wasm_bindgen_test::wasm_bindgen_test as test;
+
     use super::Catalog;
 
     #[test]

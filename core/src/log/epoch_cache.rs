@@ -85,6 +85,9 @@ impl EpochCache {
 
 #[cfg(test)]
 mod tests {
+    #[cfg(target_arch = "wasm32")]
+    use wasm_bindgen_test::wasm_bindgen_test as test;
+
     use super::EpochCache;
     use crate::base::ids::Offset;
 

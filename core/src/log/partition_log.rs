@@ -265,6 +265,9 @@ const CHUNK: usize = 256;
 
 #[cfg(test)]
 mod tests {
+    #[cfg(target_arch = "wasm32")]
+    use wasm_bindgen_test::wasm_bindgen_test as test;
+
     use super::PartitionLog;
     use crate::base::ids::{Offset, RecordId};
     use crate::kernel::time::SimTime;

@@ -82,6 +82,9 @@ pub struct FollowerFetch {
 
 #[cfg(test)]
 mod tests {
+    #[cfg(target_arch = "wasm32")]
+    use wasm_bindgen_test::wasm_bindgen_test as test;
+
     use super::{FollowerFetch, RemoteReplica};
     use crate::base::ids::Offset;
     use crate::kernel::time::{SimTime, Span};

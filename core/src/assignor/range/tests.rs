@@ -5,6 +5,8 @@ use crate::assignor::{Assignment, AssignorMember};
 use crate::base::ids::{InstanceId, MemberId, TopicId, TopicPartition};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+#[cfg(target_arch = "wasm32")]
+use wasm_bindgen_test::wasm_bindgen_test as test;
 
 /// Topics with their sizes, and members with their subscriptions.
 #[derive(Default)]

@@ -125,6 +125,9 @@ impl StickyPartitioner {
 
 #[cfg(test)]
 mod tests {
+    #[cfg(target_arch = "wasm32")]
+    use wasm_bindgen_test::wasm_bindgen_test as test;
+
     use super::{murmur2, partition_for_key};
 
     /// Key, murmur2 as i32, and its partition of 3, 6 and 12 (section 6.4 of the replication spec).

@@ -2,6 +2,8 @@
 
 use super::bench::Bench;
 use crate::kernel::rng::Stream;
+#[cfg(target_arch = "wasm32")]
+use wasm_bindgen_test::wasm_bindgen_test as test;
 
 /// Clients; those with an instance id are static.
 const CLIENTS: [(&str, &str); 7] = [

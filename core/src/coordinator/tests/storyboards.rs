@@ -1,6 +1,8 @@
 //! Storyboards: scripts with their transcripts, and the facts that they prove.
 
 use super::bench::Bench;
+#[cfg(target_arch = "wasm32")]
+use wasm_bindgen_test::wasm_bindgen_test as test;
 
 /// One file an area; see `bench` for the commands.
 const SCRIPTS: &[(&str, &str)] = &[

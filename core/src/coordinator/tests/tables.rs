@@ -5,6 +5,8 @@ use crate::base::ids::GroupId;
 use crate::coordinator::{GroupCoordinator, client_error, may_become, partition_for};
 use crate::trace::event::GroupState;
 use crate::wire::error_code::ErrorCode;
+#[cfg(target_arch = "wasm32")]
+use wasm_bindgen_test::wasm_bindgen_test as test;
 
 /// Facts that stand here and not in a storyboard.
 pub(super) const FACTS: [&str; 3] = ["T32", "T33", "T87"];

@@ -5,6 +5,8 @@ use crate::lesson::Lesson;
 use crate::lesson::expression::Moment;
 use crate::sim::command::Command;
 use crate::sim::scenario::{Keys, ProcessingTime, RecordRule, RestartPolicy};
+#[cfg(target_arch = "wasm32")]
+use wasm_bindgen_test::wasm_bindgen_test as test;
 
 fn faults(text: &str) -> Vec<String> {
     let errors = Lesson::parse("a.toml", text).expect_err("the file must be refused");

@@ -8,6 +8,8 @@ use crate::sim::scenario::Scenario;
 use crate::trace::buffer::TraceBuffer;
 use crate::trace::event::{TraceEntry, TraceEvent};
 use std::sync::Arc;
+#[cfg(target_arch = "wasm32")]
+use wasm_bindgen_test::wasm_bindgen_test as test;
 
 /// A lesson with one goal.
 fn lesson(holds: &str) -> Lesson {

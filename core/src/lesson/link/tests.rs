@@ -4,6 +4,8 @@ use crate::kernel::time::SimTime;
 use crate::lesson::Lesson;
 use crate::sim::action::parse_timed;
 use std::sync::Arc;
+#[cfg(target_arch = "wasm32")]
+use wasm_bindgen_test::wasm_bindgen_test as test;
 
 fn lesson() -> Lesson {
     let text = r#"

@@ -10,6 +10,8 @@ use crate::sim::timeline::{Recording, Timeline};
 use crate::trace::event::TraceEvent;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+#[cfg(target_arch = "wasm32")]
+use wasm_bindgen_test::wasm_bindgen_test as test;
 
 const BARRIER: &str = include_str!("../../../../static/lessons/the-barrier.toml");
 const PAUSE: &str = include_str!("../../../../static/lessons/short-pause-long-pause.toml");

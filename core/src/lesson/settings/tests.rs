@@ -2,6 +2,8 @@ use super::{OWN_SETTINGS, apply, covers, describe, parse_loss, validate, value};
 use crate::kernel::rng::Ratio;
 use crate::lesson::Lesson;
 use crate::sim::scenario::Scenario;
+#[cfg(target_arch = "wasm32")]
+use wasm_bindgen_test::wasm_bindgen_test as test;
 
 fn scenario() -> Scenario {
     let text = r#"

@@ -1,4 +1,6 @@
 use super::Strings;
+#[cfg(target_arch = "wasm32")]
+use wasm_bindgen_test::wasm_bindgen_test as test;
 
 #[test]
 fn keys_are_joined_and_numbers_filled_in() {

@@ -6,6 +6,8 @@ use crate::lesson::Lesson;
 use crate::sim::command::Command;
 use crate::sim::scenario::Scenario;
 use std::sync::Arc;
+#[cfg(target_arch = "wasm32")]
+use wasm_bindgen_test::wasm_bindgen_test as test;
 
 fn scenario() -> Scenario {
     let text = r#"

@@ -58,6 +58,9 @@ impl OffsetRanges {
 
 #[cfg(test)]
 mod tests {
+    #[cfg(target_arch = "wasm32")]
+    use wasm_bindgen_test::wasm_bindgen_test as test;
+
     use super::OffsetRanges;
     use crate::base::ids::Offset;
 

@@ -86,6 +86,9 @@ impl Ownership {
 
 #[cfg(test)]
 mod tests {
+    #[cfg(target_arch = "wasm32")]
+    use wasm_bindgen_test::wasm_bindgen_test as test;
+
     use super::Ownership;
     use crate::base::ids::ClientId;
     use crate::kernel::time::{SimTime, Span};

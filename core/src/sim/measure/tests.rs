@@ -11,6 +11,8 @@ use crate::sim::scenario::{
 use crate::trace::event::{TraceEntry, TraceEvent};
 use std::collections::BTreeSet;
 use std::sync::Arc;
+#[cfg(target_arch = "wasm32")]
+use wasm_bindgen_test::wasm_bindgen_test as test;
 
 const FOO: TopicPartition = TopicPartition::new(TopicId(0), 0);
 const BROKER: NodeId = NodeId::Broker(BrokerId(1));

@@ -12,6 +12,8 @@ use crate::sim::scenario::{
     ProducerSpec, RestartPolicy, Scenario, TopicSpec, Workload,
 };
 use std::sync::Arc;
+#[cfg(target_arch = "wasm32")]
+use wasm_bindgen_test::wasm_bindgen_test as test;
 
 fn scenario(seed: u64) -> Arc<Scenario> {
     let mut broker_config = BrokerConfig::default();
