@@ -93,8 +93,21 @@ pub(crate) struct Barrier {
     pub from: Moment,
     /// When everyone had joined, or time was up; unset while it is open.
     pub opened_at: Option<SimTime>,
-    /// Each member, and when its `JoinGroup` was parked.
-    pub seats: Vec<(NodeId, Option<SimTime>)>,
+    /// Each member.
+    pub seats: Vec<Seat>,
+}
+
+/// A member in a join phase.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Seat {
+    /// The process behind it.
+    pub client: NodeId,
+    /// Its id.
+    pub member_id: MemberId,
+    /// Whether the process has come back as another member since: this one will never join.
+    pub is_former: bool,
+    /// When its `JoinGroup` was parked.
+    pub joined: Option<SimTime>,
 }
 
 /// Something worth a mark on the scrubber.
@@ -243,15 +256,19 @@ impl History {
         let opened_at = phase.end(clip);
         let until = opened_at.unwrap_or(SimTime::MAX);
         let group = &phase.what.group_id;
-        let mut seats: Vec<(NodeId, Option<SimTime>)> = Vec::new();
+        let mut seats: Vec<Seat> = Vec::new();
+        let mut since: Vec<u64> = Vec::new();
         for member in self.members.seen(phase.from.at, until, clip) {
             // Whoever left before the join phase began, or during it, has no seat.
             let has_left = member.end(clip).is_some_and(|left| left < until);
-            if member.what.group_id == *group
-                && !has_left
-                && seats.iter().all(|(node, _)| *node != member.what.client)
-            {
-                seats.push((member.what.client, None));
+            if member.what.group_id == *group && !has_left {
+                seats.push(Seat {
+                    client: member.what.client,
+                    member_id: member.what.id.clone(),
+                    is_former: false,
+                    joined: None,
+                });
+                since.push(member.from.index);
             }
         }
         for parked in self.parked.seen(phase.from.at, until, clip) {
@@ -259,9 +276,19 @@ impl History {
             if !is_join || parked.what.group_id.as_ref() != Some(group) || until < parked.from.at {
                 continue;
             }
-            if let Some((_, joined)) = seats.iter_mut().find(|(node, _)| *node == parked.what.from)
-            {
-                *joined = Some(parked.from.at);
+            // A process that has been restarted may have several members; the newest speaks.
+            let mut own = seats.iter_mut().zip(&since).rev();
+            let seat = own.find(|(seat, since)| {
+                seat.client == parked.what.from && **since <= parked.from.index
+            });
+            if let Some((seat, _)) = seat {
+                seat.joined = Some(parked.from.at);
+            }
+        }
+        for place in 0..seats.len() {
+            let later: Vec<NodeId> = seats.iter().skip(place + 1).map(|s| s.client).collect();
+            if let Some(seat) = seats.get_mut(place) {
+                seat.is_former = later.contains(&seat.client);
             }
         }
         Barrier {

@@ -16,8 +16,14 @@ use terrarium_core::sim::timeline::Timeline;
 use terrarium_core::trace::event::{TraceEntry, TraceEvent};
 
 pub(crate) fn playback(seed: u64) -> Playback {
-    let text = include_str!("../../../../static/lessons/the-barrier.toml");
-    let lesson = Lesson::parse("the-barrier.toml", text).expect("the lesson is well formed");
+    lesson(
+        include_str!("../../../../static/lessons/the-barrier.toml"),
+        seed,
+    )
+}
+
+pub(crate) fn lesson(text: &str, seed: u64) -> Playback {
+    let lesson = Lesson::parse("the lesson", text).expect("the lesson is well formed");
     let mut scenario = lesson.scenario(None, &[]).expect("the lesson has a start");
     scenario.seed = seed;
     Playback::new(Timeline::new(std::sync::Arc::new(scenario)).expect("the scenario holds"))
@@ -307,4 +313,52 @@ fn the_plots_have_points_wherever_the_playhead_has_been() {
             "{key:?} goes with time"
         );
     }
+}
+
+#[test]
+fn a_restarted_member_waits_for_its_own_ghost() {
+    // RB9: c2 crashes and comes back as another member; the group waits for the former one.
+    let text = include_str!("../../../../static/lessons/wait-and-crash.toml");
+    let mut playback = lesson(text, 3);
+    let is_second =
+        |entry: &TraceEntry| matches!(entry.event, TraceEvent::ProcessStarted { incarnation: 2 });
+    playback.seek(at(30_000));
+    let (_, met) = playback
+        .timeline
+        .advance_until(at(60_000), 1_000_000, is_second);
+    assert!(met.is_some(), "c2 comes back");
+    let back = playback.playhead();
+    playback.seek(back + Span(4_000_000));
+    let clip = playback.sim().trace().next_index();
+    let history = playback.history();
+    let phase = history
+        .phases()
+        .current(clip)
+        .last()
+        .expect("the group is in some state");
+    let barrier = history.barrier(phase, clip);
+    let c2 = playback
+        .sim()
+        .scenario()
+        .client_by_name("c2")
+        .map(NodeId::Client);
+    let own: Vec<_> = barrier
+        .seats
+        .iter()
+        .filter(|seat| Some(seat.client) == c2)
+        .collect();
+    assert_eq!(
+        own.len(),
+        2,
+        "the new member and the former one: {barrier:#?}"
+    );
+    assert!(
+        own[0].is_former && own[0].joined.is_none(),
+        "the ghost never joins: {own:#?}"
+    );
+    assert!(
+        !own[1].is_former && own[1].joined.is_some(),
+        "the new one waits: {own:#?}"
+    );
+    assert!(drawn(&playback).contains("former"), "the picture says so");
 }

@@ -416,14 +416,18 @@ impl Brush<'_, '_> {
                 .say("stage.out-of-isr-of", &[("partitions", &names)]);
             for text in [long, self.view.say("stage.out-of-isr", &[])] {
                 let width = self.view.measure.width(&text, font);
-                let box_ = [from, lane.y + lane.half + 4.0, width + 4.0, 13.0];
+                // The playhead must not strike the words through.
+                let now_x = self.scale.x(self.view.now());
+                let is_struck = from < now_x && now_x < from + width + 6.0;
+                let left = if is_struck { now_x - width - 8.0 } else { from };
+                let box_ = [left, lane.y + lane.half + 4.0, width + 4.0, 13.0];
                 if width < (to - from).max(90.0) && taken.take(box_) {
                     let set = Type {
                         font,
                         align: Align::Start,
                     };
                     self.scene.text(
-                        (from + 2.0, lane.y + lane.half + 14.0),
+                        (left + 2.0, lane.y + lane.half + 14.0),
                         text,
                         set,
                         Ink::Warn,

@@ -2,7 +2,7 @@
 
 use super::{Lane, Lanes, Role};
 use crate::driver::history::track::Interval;
-use crate::driver::history::{Barrier, Parked, Phase};
+use crate::driver::history::{Barrier, Parked, Phase, Seat};
 use crate::driver::selection::Selection;
 use crate::scene::fit::Taken;
 use crate::scene::place::Place;
@@ -99,7 +99,7 @@ impl Brush<'_, '_> {
         // Who came first sits on top, who is missing at the bottom.
         barrier
             .seats
-            .sort_by_key(|(node, joined)| (joined.is_none(), *joined, *node));
+            .sort_by_key(|seat| (seat.joined.is_none(), seat.joined, seat.client));
         let is_open = barrier.opened_at.is_some();
         let gate_x = match barrier.opened_at {
             Some(at) => self.scale.x(at),
@@ -114,9 +114,9 @@ impl Brush<'_, '_> {
         let rows = count(barrier.seats.len());
         let row = self.lanes.row;
         let top = lane.y - 7.0 - rows * row;
-        for (index, (node, joined)) in barrier.seats.iter().enumerate() {
+        for (index, seat) in barrier.seats.iter().enumerate() {
             let y = top + (count(index) + 0.5) * row;
-            self.draw_seat((*node, *joined), (y, gate_x), &barrier, now_x);
+            self.draw_seat(seat, (y, gate_x), &barrier, now_x);
         }
         self.draw_gate_line(&lane, gate_x, is_open, phase);
         self.write(&lane, &barrier, (gate_x, phase), taken);
@@ -126,24 +126,32 @@ impl Brush<'_, '_> {
     /// else at the deadline.
     fn expected(&self, phase: &Interval<Phase>, barrier: &Barrier) -> f64 {
         let clip = self.view.clip();
-        let missing = barrier.seats.iter().filter(|(_, joined)| joined.is_none());
         let mut latest = None;
-        for (node, _) in missing {
-            let lane = self.view.history.lane(*node);
-            let work = lane.and_then(|lane| lane.work.current(clip).last());
-            if let Some(work) = work {
-                latest = latest.max(Some(work.what.until));
-            } else {
-                latest = None;
-                break;
-            }
-        }
         let group = self
             .view
             .stage
             .groups
             .iter()
             .find(|g| g.group_id == phase.what.group_id);
+        for seat in barrier.seats.iter().filter(|seat| seat.joined.is_none()) {
+            let lane = self.view.history.lane(seat.client);
+            let work = lane.and_then(|lane| lane.work.current(clip).last());
+            let is_gone = seat.is_former || lane.is_some_and(|l| l.life.current(clip).count() == 0);
+            let members = group.into_iter().flat_map(|group| &group.members);
+            let mut members = members.filter(|member| member.member_id == seat.member_id);
+            let expires_at = members.find_map(|member| member.session_expires_at);
+            // Who is busy comes when it is done; who is gone is given up when its session ends.
+            let until = if is_gone {
+                expires_at
+            } else {
+                work.map(|work| work.what.until)
+            };
+            if until.is_none() {
+                latest = None;
+                break;
+            }
+            latest = latest.max(until);
+        }
         let deadline = group.and_then(|group| group.join_closes_at);
         let at = match (latest, deadline) {
             (Some(latest), Some(deadline)) => latest.min(deadline),
@@ -158,13 +166,8 @@ impl Brush<'_, '_> {
     }
 
     /// A row of the tray: the request that waits, and its seat at the gate.
-    fn draw_seat(
-        &mut self,
-        (node, joined): (NodeId, Option<SimTime>),
-        (y, gate_x): (f64, f64),
-        barrier: &Barrier,
-        now_x: f64,
-    ) {
+    fn draw_seat(&mut self, seat: &Seat, (y, gate_x): (f64, f64), barrier: &Barrier, now_x: f64) {
+        let (node, joined) = (seat.client, seat.joined);
         let thick = (self.lanes.row * 0.5).clamp(1.5, 4.0);
         let stop = if barrier.opened_at.is_some() {
             gate_x
@@ -198,7 +201,7 @@ impl Brush<'_, '_> {
         }
         if 7.0 <= self.lanes.row {
             let font = Font::text(100);
-            let name = self.view.node_name(node);
+            let name = self.seat_name(seat);
             let width = self.view.measure.width(&name, font);
             let ink = if joined.is_some() {
                 Ink::Mute
@@ -210,8 +213,7 @@ impl Brush<'_, '_> {
             let is_tight =
                 barrier.opened_at.is_some() && gate_x - self.scale.x_held(barrier.from.at) < 40.0;
             let x = gate_x + 7.0;
-            let (_, canvas) = (0.0, self.view.size.0);
-            if !is_tight && x + width < canvas {
+            if !is_tight && x + width < self.view.size.0 {
                 let set = Type {
                     font,
                     align: Align::Start,
@@ -219,6 +221,16 @@ impl Brush<'_, '_> {
                 self.scene.text((x, y + 3.3), name, set, ink);
             }
         }
+    }
+
+    /// A member by its process, or by its id when the process goes by another one now.
+    fn seat_name(&self, seat: &Seat) -> String {
+        if seat.is_former {
+            return self
+                .view
+                .say("stage.former", &[("member", seat.member_id.as_str())]);
+        }
+        self.view.node_name(seat.client)
     }
 
     fn parked_target(&mut self, node: NodeId, at: SimTime) -> usize {
@@ -264,12 +276,12 @@ impl Brush<'_, '_> {
         let joined = barrier
             .seats
             .iter()
-            .filter(|(_, joined)| joined.is_some())
+            .filter(|seat| seat.joined.is_some())
             .count();
         let all = barrier.seats.len().to_string();
         let joined = joined.to_string();
-        let missing = barrier.seats.iter().filter(|(_, joined)| joined.is_none());
-        let names = words::list(missing.take(4).map(|(node, _)| view.node_name(*node)));
+        let missing = barrier.seats.iter().filter(|seat| seat.joined.is_none());
+        let names = words::list(missing.take(4).map(|seat| self.seat_name(seat)));
         let args = [
             ("joined", joined.as_str()),
             ("all", &all),
