@@ -214,11 +214,15 @@ impl Brush<'_, '_> {
                 barrier.opened_at.is_some() && gate_x - self.scale.x_held(barrier.from.at) < 40.0;
             let x = gate_x + 7.0;
             if !is_tight && x + width < self.view.size.0 {
-                let set = Type {
-                    font,
-                    align: Align::Start,
-                };
-                self.scene.text((x, y + 3.3), name, set, ink);
+                self.scene.text(
+                    (x, y + 3.3),
+                    name,
+                    Type {
+                        font,
+                        align: Align::Start,
+                    },
+                    ink,
+                );
             }
         }
     }
