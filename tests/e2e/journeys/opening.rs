@@ -8,7 +8,7 @@ use support::{View, journey};
 #[test]
 fn the_page_opens_under_any_path_without_complaints() -> Result<()> {
     journey("opening", View::DEFAULT, async |page| {
-        page.open("").await?;
+        page.open_ready("").await?;
         let loaded = "document.readyState === 'complete' && window.performance";
         page.wait_until("the page has loaded", loaded, Duration::from_secs(10))
             .await?;
