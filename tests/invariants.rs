@@ -11,6 +11,7 @@ use terrarium_core::base::ids::{
 use terrarium_core::kernel::time::{SimTime, Span};
 use terrarium_core::log::partition_log::PartitionLog;
 use terrarium_core::node::broker::Broker;
+use terrarium_core::replication::partition::Partition;
 use terrarium_core::sim::scenario::CONTROLLER;
 use terrarium_core::sim::simulation::{Node, Sim};
 use terrarium_core::trace::event::{GroupState, TraceEntry, TraceEvent};
@@ -31,6 +32,8 @@ pub struct Watch {
     committed: BTreeMap<TopicPartition, Vec<RecordId>>,
     /// Partitions that had an unclean election: anything may be lost there.
     unclean: BTreeSet<TopicPartition>,
+    /// The leader epoch and partition epoch of each partition at the last look.
+    epochs: BTreeMap<TopicPartition, (i32, i32)>,
     /// What each consumer owns, and in which generation.
     owned: BTreeMap<NodeId, (i32, BTreeSet<TopicPartition>)>,
     /// How far a group's members are done with a partition, or where they began.
@@ -371,9 +374,26 @@ impl Watch {
             if !strangers.is_empty() || registration.isr.is_empty() {
                 self.break_at(now, &format!("{id:?} has a wrong ISR: {registration:?}"));
             }
+            let has_fenced = registration.isr.iter().any(|id| !image(sim).is_active(*id));
+            if registration.leader.is_some() && has_fenced {
+                let text = format!("{id:?} has a fenced member in its ISR: {registration:?}");
+                self.break_at(now, &text);
+            }
+            let epochs = (registration.leader_epoch, registration.partition_epoch);
+            let before = self.epochs.insert(id, epochs).unwrap_or(epochs);
+            if epochs.0 < before.0
+                || epochs.1 < before.1
+                || (before.0 < epochs.0 && epochs.1 == before.1)
+            {
+                self.break_at(
+                    now,
+                    &format!("{id:?}: epochs went from {before:?} to {epochs:?}"),
+                );
+            }
         }
         for broker in brokers(sim) {
             for (id, partition) in broker.replicas().partitions() {
+                self.look_at_leader(sim, *id, partition);
                 let log = &partition.log;
                 if log.log_end_offset() < log.high_watermark()
                     || log.high_watermark() < log.log_start_offset()
@@ -381,6 +401,24 @@ impl Watch {
                     self.break_at(now, &format!("{id:?}: high watermark beyond the log"));
                 }
             }
+        }
+    }
+
+    /// While a leader knows the controller's state its maximal ISR holds the controller's ISR: the
+    /// high watermark waits for everybody who may be elected.
+    fn look_at_leader(&mut self, sim: &Sim, id: TopicPartition, partition: &Partition) {
+        let (Some(leader), Some(registration)) = (partition.leader(), image(sim).partition(id))
+        else {
+            return;
+        };
+        let is_current = partition.partition_epoch == registration.partition_epoch;
+        let mut missing = registration.isr.iter();
+        if is_current && missing.any(|member| !leader.isr.is_maximal_member(*member)) {
+            let text = format!(
+                "{id:?}: the leader forgets members of {:?}",
+                registration.isr
+            );
+            self.break_at(sim.now(), &text);
         }
     }
 

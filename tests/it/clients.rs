@@ -1,8 +1,7 @@
 //! The classic consumer against answers given by hand: the facts T90 to T113 of the group protocol
 //! that are about the client, each in the test that names it.
 //!
-//! Not here: T101 (subscriptions do not change), T109 and T110 (cooperative protocol), T112 (reasons
-//! are short).
+//! Not here: T101 (subscriptions do not change), T109 and T110 (cooperative protocol).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -585,6 +584,19 @@ fn a_leader_that_is_told_to_skip_brings_no_assignment_t111() {
     assert!(
         bench.find(ApiKey::JoinGroup).is_some(),
         "T111: it watches the partitions"
+    );
+}
+
+#[test]
+fn a_long_reason_is_cut_t112() {
+    let mut bench = Bench::new(&[], CommitMode::Never);
+    bench.refuse_join(ErrorCode::MemberIdRequired, &"c".repeat(300));
+    let reason = bench.join().reason.clone().expect("there is a reason");
+    assert_eq!(reason.len(), 255, "T112");
+    assert_eq!(
+        bench.join().member_id.as_str().len(),
+        300,
+        "the id is whole"
     );
 }
 

@@ -436,6 +436,12 @@ impl Producer {
         }
     }
 
+    /// Takes in what became of a request's batches.
+    ///
+    /// # Source
+    /// `Sender.completeBatch`, `canRetry`.
+    /// # Simplified
+    /// A batch that is too large fails; Kafka splits it and tries on.
     fn complete(&mut self, request: InFlight, answers: &[ProducePartitionResponse], out: &mut Out) {
         // Later batches go back first, so that the queue keeps its order.
         for (topic_partition, batch) in request.batches.into_iter().rev() {

@@ -111,6 +111,12 @@ impl Consumer {
     }
 
     /// Takes in one partition's answer. False if it failed and is worth another try.
+    ///
+    /// # Source
+    /// `FetchCollector.handleInitializeErrors`.
+    /// # Simplified
+    /// After a change of leader the position is not validated (KIP-320): a log that was cut shows as
+    /// an offset out of range, or not at all.
     #[expect(
         clippy::wildcard_enum_match_arm,
         reason = "Kafka treats every code without a rule of its own alike"

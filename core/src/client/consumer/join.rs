@@ -261,7 +261,7 @@ impl Consumer {
                 .iter()
                 .map(|name| (name.clone(), subscription.clone()))
                 .collect(),
-            reason: (!reason.is_empty()).then(|| reason.clone()),
+            reason: (!reason.is_empty()).then(|| shortened(reason)),
             version: JOIN_GROUP_VERSION,
         };
         let longest = Span::from_millis(config.max_poll_interval_ms) + JOIN_GRACE;
@@ -579,6 +579,15 @@ impl Consumer {
     }
 }
 
+/// At most as much of a reason as a request carries (KIP-800).
+fn shortened(reason: &Arc<str>) -> Arc<str> {
+    match reason.char_indices().nth(REASON_CHARS_MAX) {
+        Some((end, _)) => Arc::from(reason.get(..end).unwrap_or_default()),
+        None => reason.clone(),
+    }
+}
+
+const REASON_CHARS_MAX: usize = 255;
 /// What consumers call their kind of group.
 const PROTOCOL_TYPE: &str = "consumer";
 /// Added to the rebalance timeout: JoinGroup and SyncGroup may take so much longer.
