@@ -128,11 +128,16 @@ impl Writer {
         let records = self.0.of(&["100", "3"]);
         let fetch_bytes = self.0.of(&["1048576", "300"]);
         let restart = self.0.of(&["", " restart=1s"]);
+        let output = if topics == 2 && list == "t0" && self.0.one_in(2) {
+            " output=t1"
+        } else {
+            ""
+        };
         let start = self.0.between(1, 12);
         let _ = writeln!(
             text,
             "consumer c{consumer} group={group} topics={list} start={start}s \
-             processing={processing}{is_static}{restart}{slow} {commits} \
+             processing={processing}{is_static}{restart}{slow}{output} {commits} \
              session.timeout.ms={session} heartbeat.interval.ms=1500 \
              max.poll.interval.ms={max_poll} max.poll.records={records} auto.offset.reset={reset} \
              max.partition.fetch.bytes={fetch_bytes} request.timeout.ms=10000"
@@ -141,7 +146,7 @@ impl Writer {
 
     /// A swarm: which kinds of fault exist at all, then when they strike.
     fn faults(&mut self, (brokers, producers, consumers): (u64, u64, u64), text: &mut String) {
-        let kinds: Vec<u64> = (0..8).filter(|_| self.0.one_in(2)).collect();
+        let kinds: Vec<u64> = (0..10).filter(|_| self.0.one_in(2)).collect();
         let count = if kinds.is_empty() {
             0
         } else {
@@ -199,6 +204,16 @@ impl Writer {
                     } else {
                         act(at, format!("cut-link p{producer} {broker}"));
                         act(later, format!("heal-link p{producer} {broker}"));
+                    }
+                }
+                8 => {
+                    let producer = self.0.between(0, producers - 1);
+                    act(at, format!("restart-producer p{producer}"));
+                }
+                9 => {
+                    for broker in 1..=brokers {
+                        act(at, format!("kill-broker {broker}"));
+                        act(later, format!("restart-broker {broker}"));
                     }
                 }
                 _ => act(at, String::from("send t0 value=slow")),
