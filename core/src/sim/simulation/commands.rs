@@ -224,7 +224,8 @@ impl Sim {
         };
         slot.timers.clear();
         slot.open.clear();
-        slot.backlog.clear();
+        // What arrived while it stood still was never read: it comes to a closed socket.
+        let unread = std::mem::take(&mut slot.backlog);
         slot.request_check_at = None;
         let gone = Node::ClientDown { next_record_id: 0 };
         slot.node = match std::mem::replace(&mut slot.node, gone) {
@@ -236,6 +237,11 @@ impl Sim {
         };
         self.note(node, cause, event);
         self.break_connections(node);
+        for event in unread {
+            if matches!(event, Event::Deliver(_)) {
+                self.queue.push(self.now, event);
+            }
+        }
     }
 
     /// The restart policy brings a crashed client back after a while that doubles, as pods do.
