@@ -147,7 +147,8 @@ fn press(target: &HtmlElement, key: &str) {
     }
     let kind = js_sys::Reflect::get(&js_sys::global(), &"KeyboardEvent".into()).expect("a class");
     let args = js_sys::Array::of2(&"keydown".into(), &options);
-    let event = js_sys::Reflect::construct(kind.unchecked_ref(), &args).expect("an event");
+    let event = js_sys::Reflect::construct(kind.unchecked_ref::<js_sys::Function>(), &args)
+        .expect("an event");
     target
         .dispatch_event(event.unchecked_ref())
         .expect("it is sent");

@@ -49,14 +49,20 @@ pub(crate) fn Press(props: &PressProps) -> Html {
             }
         },
     );
-    let name = props.refusal.clone().or_else(|| props.name.clone());
+    // Words that are seen are the name; a longer one only describes them.
+    let has_text = !props.text.is_empty();
+    let described = props
+        .refusal
+        .clone()
+        .or_else(|| props.name.clone().filter(|_| has_text));
+    let title = props.refusal.clone().or_else(|| props.name.clone());
     html! {
         <button type="button" class={props.class.clone()} data-test={props.test.clone()}
             aria-disabled={is_off.then_some("true")}
-            aria-label={props.name.clone()}
-            aria-description={props.refusal.clone()}
+            aria-label={props.name.clone().filter(|_| !has_text)}
+            aria-description={described}
             aria-pressed={props.pressed.map(|on| if on { "true" } else { "false" })}
-            title={name} {onclick}>
+            {title} {onclick}>
             if let Some(which) = props.icon { { icon(which) } }
             if !props.text.is_empty() { <span>{ &props.text }</span> }
         </button>
