@@ -81,10 +81,10 @@ async fn show(body: Html) -> Shown {
         .expect("a body")
         .append_child(&root)
         .expect("it is in the page");
-    let sent: Rc<RefCell<Vec<Msg>>> = Rc::default();
+    let heard: Rc<RefCell<Vec<Msg>>> = Rc::default();
     let send = {
-        let sent = Rc::clone(&sent);
-        Callback::from(move |msg: Msg| sent.borrow_mut().push(msg))
+        let heard = Rc::clone(&heard);
+        Callback::from(move |msg: Msg| heard.borrow_mut().push(msg))
     };
     let props = BenchProps {
         words: words(Locale::En),
@@ -95,7 +95,7 @@ async fn show(body: Html) -> Shown {
     yew::scheduler::flush().await;
     Shown {
         root,
-        sent,
+        sent: heard,
         handle,
         send,
     }
@@ -232,7 +232,8 @@ async fn a_prediction_is_chosen_locked_and_kept_beside_the_outcome() {
             .dataset()
             .get("right")
             .as_deref(),
-        Some("false")
+        Some("false"),
+        "said in a mark, too"
     );
     assert!(
         shown.text("[data-test=answer-0]").contains("your answer"),
@@ -497,7 +498,8 @@ async fn another_language_replaces_every_word() {
             .find("[data-test=lang-zh-CN]")
             .get_attribute("aria-pressed")
             .as_deref(),
-        Some("true")
+        Some("true"),
+        "the switch shows it"
     );
 }
 
