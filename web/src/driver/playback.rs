@@ -2,6 +2,7 @@
 
 use super::history::History;
 use super::history::series::SeriesKey;
+use super::number::{real, whole};
 use super::selection::Selection;
 use super::speed::Speed;
 use std::fmt;
@@ -180,7 +181,7 @@ impl Playback {
         }
         let passed = self.playhead().since(before);
         // A machine that is behind shows slow motion; what it owes is forgiven.
-        let rest = self.owed_us - crate::scene::scale::real(passed.0);
+        let rest = self.owed_us - real(passed.0);
         self.owed_us = if is_late { 0.0 } else { rest.clamp(0.0, 1.0) };
         if let Some(why) = stopped {
             self.pause();
@@ -462,7 +463,7 @@ fn shared_until(one: &Recording, other: &Recording) -> SimTime {
 }
 
 fn micros(length_us: f64) -> u64 {
-    crate::scene::scale::whole(length_us)
+    whole(length_us)
 }
 
 /// A longer gap between two frames counts as this, in milliseconds.
