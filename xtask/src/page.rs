@@ -25,9 +25,9 @@ pub(crate) enum Profile {
 
 /// Builds the web crate and writes its JavaScript, wasm and TypeScript declarations to `out`.
 pub(crate) fn build(rust: &WasmRust, profile: Profile, out: &Path) -> Result<()> {
-    let (folder, flag) = match profile {
-        Profile::Dev => ("debug", None),
-        Profile::Release => ("release", Some("--release")),
+    let (folder, flags): (_, &[&str]) = match profile {
+        Profile::Dev => ("debug", &[]),
+        Profile::Release => ("site", &["--profile", "site"]),
     };
     let cargo = Tool::new("cargo", &place::root())
         .args([
@@ -38,7 +38,7 @@ pub(crate) fn build(rust: &WasmRust, profile: Profile, out: &Path) -> Result<()>
             "--target",
             WASM,
         ])
-        .args(flag);
+        .args(flags);
     rust.on(cargo).run()?;
     let wasm = place::wasm_target()
         .join(WASM)
