@@ -53,7 +53,7 @@ fn a_broker_is_killed_and_the_run_is_there_again_on_the_next_visit() -> Result<(
         page.open_ready("#/sandbox").await?;
         page.run::<()>("document.querySelector('[data-test=scrubber]').focus()")
             .await?;
-        page.press(&["PageUp", "PageUp"]).await?;
+        page.press(&["Home", "PageUp", "PageUp"]).await?;
         let moved = "document.querySelector('[data-test=clock]').textContent === '12.000 s'";
         page.wait_until("twelve seconds have passed", moved, SOON)
             .await?;
