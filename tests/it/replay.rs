@@ -2,6 +2,7 @@
 
 use crate::seeds::draw;
 use std::sync::Arc;
+use terrarium_core::base::config::{BrokerConfig, ConsumerConfig, ProducerConfig, TopicConfig};
 use terrarium_core::base::ids::{BrokerId, ClientId, ControllerId, NodeId};
 use terrarium_core::kernel::time::{SimTime, Span};
 use terrarium_core::sim::command::Command;
@@ -153,4 +154,71 @@ fn no_list_of_commands_makes_a_run_panic_and_refused_ones_change_nothing() {
         1_000 < refused && 1_000 < accepted,
         "{refused} refused, {accepted} accepted"
     );
+}
+
+/// Settings at their bounds, several at once; what does not fit is refused by the setting itself.
+fn with_odd_settings(scenario: &Scenario, dice: &mut Dice) -> (Scenario, Vec<String>) {
+    let mut scenario = scenario.clone();
+    let mut said = Vec::new();
+    for _ in 0..3 {
+        let value = dice.of(&["0", "1", "2", "1000", "2147483647", "true", "false", "none"]);
+        let kind = dice.below(4);
+        let settings = match kind {
+            0 => BrokerConfig::SETTINGS,
+            1 => TopicConfig::SETTINGS,
+            2 => ProducerConfig::SETTINGS,
+            _ => ConsumerConfig::SETTINGS,
+        };
+        let name = dice.of(settings).name;
+        match kind {
+            0 => {
+                Arc::make_mut(&mut scenario.broker_config)
+                    .set(name, value)
+                    .ok();
+            }
+            1 => scenario.topics.iter_mut().for_each(|topic| {
+                topic.config.set(name, value).ok();
+            }),
+            2 => scenario.producers.iter_mut().for_each(|producer| {
+                producer.config.set(name, value).ok();
+            }),
+            _ => scenario.consumers.iter_mut().for_each(|consumer| {
+                consumer.config.set(name, value).ok();
+            }),
+        }
+        said.push(format!("{name}={value}"));
+    }
+    // No latency and no back-off at all would be a run that tries again within one instant for
+    // ever; the simulation ends such a run and says so.
+    if dice.one_in(4) {
+        scenario.network.latency_us = 50;
+        scenario.network.jitter_us = 0;
+        said.push(String::from("latency=50us jitter=0us"));
+    }
+    (scenario, said)
+}
+
+#[test]
+fn no_settings_make_a_run_panic_or_stand_still() {
+    let (mut runs, mut impossible) = (0, 0);
+    for seed in 0..150 {
+        let board = board(seed + 20_000);
+        let mut dice = Dice::new(seed, "settings");
+        let (scenario, said) = with_odd_settings(&board.scenario, &mut dice);
+        let Ok(mut sim) = Sim::new(Arc::new(scenario)) else {
+            impossible += 1;
+            continue;
+        };
+        runs += 1;
+        for (at, command) in board.actions() {
+            sim.run_until(at.min(SimTime::from_millis(12_000)));
+            sim.apply(command).ok();
+        }
+        assert!(!sim.is_stuck(), "seed {seed}: {said:?} at {}", sim.now());
+        assert!(
+            sim.event_count() < 3_000_000,
+            "seed {seed}: {said:?} is busy for nothing"
+        );
+    }
+    assert!(100 < runs, "{runs} runs, {impossible} impossible");
 }

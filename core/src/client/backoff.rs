@@ -14,15 +14,20 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// The wait after `failures` failures in a row (at least one): doubling, plus or minus a fifth.
+    /// The wait after `failures` failures in a row (at least one): doubling, plus or minus a fifth,
+    /// but never nothing.
     pub fn after(self, failures: u32, stream: &mut Stream) -> Span {
         let doubled = Span::from_millis(self.first_ms)
             .times(1 << failures.saturating_sub(1).min(20))
             .min(Span::from_millis(self.max_ms.max(self.first_ms)));
         let fifth = doubled.0 / 5;
-        Span(stream.between(doubled.0 - fifth, doubled.0 + fifth))
+        Span(stream.between(doubled.0 - fifth, doubled.0 + fifth)).max(SHORTEST)
     }
 }
+
+/// A client that waits for nothing still goes once around its loop; without this a setting of zero
+/// would try again within one instant for ever.
+pub const SHORTEST: Span = Span(1_000);
 
 #[cfg(test)]
 mod tests {

@@ -15,7 +15,7 @@ pub use app::{App, Closing};
 pub use position::OwnedPartition;
 
 use self::heartbeat::HeartbeatThread;
-use super::backoff::Backoff;
+use super::backoff::{Backoff, SHORTEST};
 use super::metadata::{ClientMetadata, MetadataConfig};
 use crate::base::config::ConsumerConfig;
 use crate::base::ids::{
@@ -235,7 +235,7 @@ impl Consumer {
 
     /// Begins to poll.
     pub fn start(&mut self, out: &mut Out) {
-        self.auto_commit_at = out.now + Span::from_millis(self.config().auto_commit_interval_ms);
+        self.auto_commit_at = out.now + self.auto_commit_interval();
         self.metadata.request_update(out);
         self.poll(out);
     }
@@ -526,6 +526,16 @@ impl Consumer {
             first_ms: self.settings.config.retry_backoff_ms,
             max_ms: self.settings.config.retry_backoff_max_ms,
         }
+    }
+
+    /// `retry.backoff.ms`, but never nothing.
+    fn retry_pause(&self) -> Span {
+        Span::from_millis(self.config().retry_backoff_ms).max(SHORTEST)
+    }
+
+    /// `auto.commit.interval.ms`, but never nothing.
+    fn auto_commit_interval(&self) -> Span {
+        Span::from_millis(self.config().auto_commit_interval_ms).max(SHORTEST)
     }
 
     const fn request_timeout(&self) -> Span {

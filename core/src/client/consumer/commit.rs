@@ -4,7 +4,6 @@ use super::app::{App, Closing};
 use super::{Consumer, PrepareCommit, Purpose};
 use crate::base::ids::{MemberId, NodeId, Offset, TopicPartition};
 use crate::base::timer::Timer;
-use crate::kernel::time::Span;
 use crate::trace::event::{MemberState, TraceEvent};
 use crate::trace::out::Out;
 use crate::wire::api::{OffsetCommitRequest, OffsetCommitResponse, Request};
@@ -47,7 +46,7 @@ impl Consumer {
             return;
         }
         if self.auto_commit_at <= out.now {
-            let interval = Span::from_millis(self.config().auto_commit_interval_ms);
+            let interval = self.auto_commit_interval();
             self.auto_commit_at = out.now + interval;
             let offsets = self.consumed_positions();
             self.send_commit(CommitKind::Auto, offsets, out);
@@ -81,10 +80,7 @@ impl Consumer {
             self.after_sync_commit(out);
         } else if self.coordinator.is_none() {
             self.look_up(out);
-            out.arm(
-                Timer::RetryBackoff,
-                Span::from_millis(self.config().retry_backoff_ms),
-            );
+            out.arm(Timer::RetryBackoff, self.retry_pause());
         } else if !self.send_commit(CommitKind::Sync, offsets, out) {
             self.commit_refused_here(out);
             self.after_sync_commit(out);
@@ -271,7 +267,7 @@ impl Consumer {
 
     /// Lets whoever waited for the commit go on, or tries again.
     fn commit_settled(&mut self, call: &CommitCall, is_retriable: bool, out: &mut Out) {
-        let wait = Span::from_millis(self.config().retry_backoff_ms);
+        let wait = self.retry_pause();
         match call.kind {
             CommitKind::Auto => {
                 if is_retriable {

@@ -4,7 +4,6 @@ use super::position::Progress;
 use super::{Consumer, Purpose};
 use crate::base::ids::{BrokerId, NodeId, Offset, TopicPartition};
 use crate::base::timer::Timer;
-use crate::kernel::time::Span;
 use crate::trace::out::Out;
 use crate::wire::api::{
     FetchPartition, FetchPartitionResponse, FetchRequest, FetchResponse, Request,
@@ -102,7 +101,7 @@ impl Consumer {
             failed |= !self.take_in(one, *fetch_offset, out);
         }
         if failed {
-            let wait = Span::from_millis(self.config().retry_backoff_ms);
+            let wait = self.retry_pause();
             // A fetch that fails at once would otherwise be sent again at once.
             self.metadata
                 .on_connection_failed(broker, &mut self.stream, out.now);

@@ -65,10 +65,7 @@ impl Consumer {
         }
         let Some(coordinator) = self.coordinator else {
             self.look_up(out);
-            out.arm(
-                Timer::Heartbeat,
-                Span::from_millis(self.config().retry_backoff_ms),
-            );
+            out.arm(Timer::Heartbeat, self.retry_pause());
             return;
         };
         let generation_id = self.membership.generation_id;
@@ -201,10 +198,7 @@ impl Consumer {
             return;
         }
         if self.coordinator.is_none() {
-            out.arm(
-                Timer::PollTimeout,
-                Span::from_millis(self.config().retry_backoff_ms),
-            );
+            out.arm(Timer::PollTimeout, self.retry_pause());
             return;
         }
         out.trace(TraceEvent::PollTimeoutExpired {

@@ -570,7 +570,7 @@ impl Consumer {
         self.take_partitions(assignment);
         let names = self.names(&added);
         self.client_log(&format!("Adding newly assigned partitions: {names}"), out);
-        self.auto_commit_at = out.now + Span::from_millis(self.config().auto_commit_interval_ms);
+        self.auto_commit_at = out.now + self.auto_commit_interval();
         out.trace(TraceEvent::PartitionsAssigned {
             added,
             owned: Arc::from(assignment.as_slice()),
