@@ -48,6 +48,8 @@ pub(crate) struct Session {
     panels: Rc<Panels>,
     /// Whether the panels must be read again although the run has not changed.
     is_stale: bool,
+    /// Whether the page has asked for them, and wants an answer even if they are the same.
+    is_asked: bool,
     /// What the panels were read from.
     read_revision: Option<u64>,
     read_at_ms: f64,
@@ -125,6 +127,7 @@ impl Session {
             hovered: None,
             panels: Rc::default(),
             is_stale: false,
+            is_asked: false,
             read_revision: None,
             read_at_ms: 0.0,
             saved_at_ms: 0.0,
@@ -229,7 +232,7 @@ impl Session {
         self.read_revision = Some(revision);
         self.is_stale = false;
         let panels = self.read();
-        if *self.panels != panels {
+        if *self.panels != panels || std::mem::take(&mut self.is_asked) {
             self.panels = Rc::new(panels);
             self.send.emit(Msg::Panels(Rc::clone(&self.panels)));
         }
@@ -474,7 +477,10 @@ impl Session {
             Effect::LockAnswer(..) => self.settle(),
             Effect::Download => self.download(),
             Effect::Upload(text) => self.upload(&text),
-            Effect::RefreshPanels => self.read_at_ms = 0.0,
+            Effect::RefreshPanels => {
+                self.read_at_ms = 0.0;
+                self.is_asked = true;
+            }
             Effect::Redraw => self.stage.invalidate(),
             _ => {}
         }

@@ -451,12 +451,15 @@ fn on_transport(model: &mut UiModel, run: &mut RunUi, msg: &Msg) -> Vec<Effect> 
         Msg::ToHorizon => Effect::SeekHorizon,
         Msg::Seek(at) => {
             // Ahead of what has been simulated lies what the question asks for.
-            let horizon = model.panels.clock.horizon;
-            Effect::Seek(if awaits.is_some() {
-                (*at).min(horizon)
+            let clock = &mut Rc::make_mut(&mut model.panels).clock;
+            let to = if awaits.is_some() {
+                (*at).min(clock.horizon)
             } else {
                 *at
-            })
+            };
+            // The next key of the slider counts from here; the run tells where it really stands.
+            clock.now = to;
+            Effect::Seek(to)
         }
         Msg::SeekEntry(index) => {
             run.selection = Some(crate::driver::selection::Selection::Entry(*index));

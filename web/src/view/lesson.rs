@@ -215,23 +215,17 @@ pub(crate) fn Question(props: &QuestionProps) -> Html {
         |event: KeyboardEvent,
          (index, answer, count, send): &(usize, Answer, usize, Callback<Msg>)| {
             let last = count.saturating_sub(1);
-            let next = match (event.key().as_str(), answer.chosen) {
-                ("ArrowDown" | "ArrowRight", Some(place)) => {
+            // The focus stands on the chosen answer, or on the first one.
+            let place = answer.chosen.unwrap_or(0);
+            let next = match event.key().as_str() {
+                "ArrowDown" | "ArrowRight" => {
                     if place < last {
                         place + 1
                     } else {
                         0
                     }
                 }
-                ("ArrowUp" | "ArrowLeft", Some(place)) => {
-                    if place == 0 {
-                        last
-                    } else {
-                        place - 1
-                    }
-                }
-                ("ArrowDown" | "ArrowRight", None) => 0,
-                ("ArrowUp" | "ArrowLeft", None) => last,
+                "ArrowUp" | "ArrowLeft" => place.checked_sub(1).unwrap_or(last),
                 _ => return,
             };
             event.prevent_default();
