@@ -2,4 +2,5 @@
 
 mod barrier;
 mod opening;
+mod speed;
 mod stage;
