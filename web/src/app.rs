@@ -137,6 +137,9 @@ impl Component for App {
         media::mark_root("data-page", self.model.route.name());
         let is_playing = self.model.panels.clock.is_playing;
         media::mark_root("data-playing", if is_playing { "1" } else { "0" });
+        if cfg!(debug_assertions) {
+            media::mark_root("data-renders", &crate::view::render_count().to_string());
+        }
         let title = crate::view::page::title(&self.model);
         if self.title != title {
             media::set_title(&title);

@@ -4,8 +4,6 @@
 //! go; `scene` turns a run into shapes and `paint` puts them on canvases; `view` holds the Yew
 //! components and `platform` what the browser offers. `app` joins them.
 
-#![expect(dead_code, reason = "parts of the stage wait for their callers")]
-
 mod app;
 mod driver;
 mod i18n;

@@ -41,7 +41,6 @@ impl App {
                 self.session.borrow_mut().close();
                 rescue::forget();
             }
-            Effect::Go(hash) => router::go(&hash),
             Effect::Dress(theme, locale) => {
                 self.dress();
                 Self::keep_prefs(theme, locale);

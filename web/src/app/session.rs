@@ -358,7 +358,7 @@ impl Session {
                 self.stage.unmount(picture);
             }
             PictureEvent::Hover(picture, x, y) => self.hover(picture, x, y),
-            PictureEvent::Leave(_) => {
+            PictureEvent::Leave => {
                 self.hovered = None;
                 tip::hide();
             }

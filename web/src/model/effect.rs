@@ -19,8 +19,6 @@ pub(crate) enum Effect {
     FailToStart(String),
     /// There is no run any more.
     CloseRun,
-    /// Go to an address.
-    Go(String),
     /// Show this theme and this language on the document, and keep them.
     Dress(ThemeChoice, Locale),
     /// Play.

@@ -2,8 +2,8 @@
 
 use super::panels::Panels;
 use super::ui::{
-    Lanes, LessonMap, LessonModel, LessonProgress, NarrowTab, Notice, Offer, Progress, RecordForm,
-    Sheet, StepUnit, UpperTab, Words,
+    Lanes, LessonMap, LessonModel, LessonProgress, NarrowTab, Notice, Offer, RecordForm, Sheet,
+    StepUnit, UpperTab, Words,
 };
 use crate::driver::selection::Selection;
 use crate::driver::speed::Speed;
@@ -23,8 +23,6 @@ pub(crate) enum Msg {
     WordsFailed(String),
     /// The list of lessons has come.
     MapReady(Rc<LessonMap>),
-    /// What was kept of earlier visits.
-    ProgressLoaded(Rc<Progress>),
     /// Another language.
     SetLocale(Locale),
     /// The next theme.
@@ -49,8 +47,6 @@ pub(crate) enum Msg {
     Panels(Rc<Panels>),
     /// Play, or pause.
     Toggle,
-    /// Pause.
-    Pause,
     /// One step ahead.
     Step,
     /// One step back.

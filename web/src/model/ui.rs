@@ -1,7 +1,7 @@
 //! The state of the page.
 
 use super::panels::Panels;
-use super::route::{LinkError, Route};
+use super::route::Route;
 use crate::driver::selection::Selection;
 use crate::driver::speed::Speed;
 use crate::i18n::{Catalog, Locale};
@@ -306,15 +306,6 @@ pub(crate) enum StepUnit {
 impl StepUnit {
     /// Every unit, in the order of the switch.
     pub(crate) const ALL: [Self; 3] = [Self::Event, Self::Message, Self::Change];
-
-    /// Its name in keys and marks.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Event => "event",
-            Self::Message => "message",
-            Self::Change => "change",
-        }
-    }
 }
 
 /// What the upper picture shows.
@@ -519,22 +510,5 @@ impl RunUi {
     /// Whether it can be played.
     pub(crate) fn is_ready(&self) -> bool {
         self.state == RunState::Ready
-    }
-
-    /// The first question that has no locked answer.
-    pub(crate) fn open_question(&self) -> Option<usize> {
-        self.answers
-            .iter()
-            .position(|answer| answer.locked_at.is_none())
-    }
-}
-
-impl Route {
-    /// Why the address was refused, if it was.
-    pub(crate) const fn error(&self) -> Option<&LinkError> {
-        match self {
-            Self::Bad(error) => Some(error),
-            _ => None,
-        }
     }
 }

@@ -27,7 +27,6 @@ pub(crate) fn update(model: &mut UiModel, msg: Msg) -> Vec<Effect> {
         Msg::WordsReady(_)
         | Msg::WordsFailed(_)
         | Msg::MapReady(_)
-        | Msg::ProgressLoaded(_)
         | Msg::SetLocale(_)
         | Msg::NextTheme
         | Msg::SystemTheme { .. } => on_page(model, msg),
@@ -44,7 +43,6 @@ pub(crate) fn update(model: &mut UiModel, msg: Msg) -> Vec<Effect> {
         | Msg::RunFailed { .. }
         | Msg::RunKept(_)
         | Msg::Toggle
-        | Msg::Pause
         | Msg::Step
         | Msg::StepBack
         | Msg::ToStart
@@ -171,10 +169,6 @@ fn on_page(model: &mut UiModel, msg: Msg) -> Vec<Effect> {
         }
         Msg::MapReady(map) => {
             model.map = map;
-            Vec::new()
-        }
-        Msg::ProgressLoaded(progress) => {
-            model.progress = progress;
             Vec::new()
         }
         Msg::SetLocale(locale) => {
@@ -322,7 +316,6 @@ fn on_run(model: &mut UiModel, run: &mut RunUi, msg: Msg) -> Vec<Effect> {
         }
         _ if !run.is_ready() => Vec::new(),
         Msg::Toggle
-        | Msg::Pause
         | Msg::Step
         | Msg::StepBack
         | Msg::ToStart
@@ -435,7 +428,6 @@ fn on_ready(model: &mut UiModel, run: &mut RunUi, ready: RunReady) -> Vec<Effect
 fn on_transport(model: &mut UiModel, run: &mut RunUi, msg: &Msg) -> Vec<Effect> {
     let awaits = model.panels.clock.awaits;
     let effect = match msg {
-        Msg::Pause => return vec![Effect::Pause, Effect::SaveRun],
         Msg::Toggle if model.panels.clock.is_playing => {
             return vec![Effect::Pause, Effect::SaveRun];
         }

@@ -28,13 +28,6 @@ pub(crate) fn base() -> String {
         .to_owned()
 }
 
-/// Goes to another hash: a step that "back" takes back.
-pub(crate) fn go(hash: &str) {
-    if let Some(window) = web_sys::window() {
-        window.location().set_hash(hash).ok();
-    }
-}
-
 /// Calls `changed` with each new hash until it is dropped.
 pub(crate) struct HashWatch {
     closure: Closure<dyn FnMut()>,

@@ -20,10 +20,10 @@ pub(crate) enum PictureEvent {
     /// The pointer rests or moves on it with no button held.
     Hover(Picture, f64, f64),
     /// The pointer has left it.
-    Leave(Picture),
+    Leave,
     /// It was clicked.
     Click(Picture, f64, f64),
-    /// It is dragged: the place, and the way since the last event.
+    /// It is dragged along the axis of time: the place, and the way since the last event.
     Drag {
         /// Which.
         picture: Picture,
@@ -31,8 +31,6 @@ pub(crate) enum PictureEvent {
         x: f64,
         /// The way to the right.
         dx: f64,
-        /// The way down.
-        dy: f64,
     },
     /// The wheel is turned on it.
     Wheel {
@@ -117,7 +115,6 @@ pub(crate) fn Canvas(props: &CanvasProps) -> Html {
                         picture: *picture,
                         x,
                         dx,
-                        dy,
                     }
                 }
             };
@@ -135,8 +132,8 @@ pub(crate) fn Canvas(props: &CanvasProps) -> Html {
             }
         })
     };
-    let onpointerleave = use_callback(deps.clone(), |_: PointerEvent, (port, picture)| {
-        tell(port.as_ref(), PictureEvent::Leave(*picture));
+    let onpointerleave = use_callback(deps.clone(), |_: PointerEvent, (port, _)| {
+        tell(port.as_ref(), PictureEvent::Leave);
     });
     let onpointercancel = use_callback((), move |_: PointerEvent, ()| {
         *hold.borrow_mut() = Hold::default();
