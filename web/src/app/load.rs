@@ -26,10 +26,9 @@ pub(super) async fn words(send: Callback<Msg>, locale: Locale, lesson: Option<St
         }
     }
     if let Some(id) = lesson {
-        match add(&mut catalog, "lesson.", locale, &id).await {
-            Ok(()) => catalog.set_lesson(&id),
-            // Without them the catalog stands for no lesson, so that they are asked for again.
-            Err(detail) => send.emit(Msg::WordsFailed(detail)),
+        catalog.set_lesson(&id);
+        if let Err(detail) = add(&mut catalog, "lesson.", locale, &id).await {
+            send.emit(Msg::WordsFailed(detail));
         }
     }
     send.emit(Msg::WordsReady(Words(Rc::new(catalog))));

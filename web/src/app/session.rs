@@ -340,7 +340,8 @@ impl Session {
         let words = self.look.words.clone();
         let texts = move |key: &str, args: &[(&str, &str)]| words.text(key, args);
         let input = input(run, &self.look, self.hovered.as_ref(), &texts);
-        if self.stage.paint(&input) && !self.is_ready {
+        let has_texts = run.is_sandbox() || self.look.words.lesson() == run.place.lesson_id();
+        if self.stage.paint(&input) && has_texts && !self.is_ready {
             self.is_ready = true;
             media::mark_root("data-ready", "1");
         }

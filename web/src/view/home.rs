@@ -64,6 +64,7 @@ fn Ask(props: &AskProps) -> Html {
     let lesson = props
         .run
         .as_ref()
+        .filter(|run| words.lesson() == run.place.lesson_id())
         .and_then(|run| run.lesson.clone().map(|lesson| (run, lesson)));
     let Some((run, lesson)) = lesson else {
         // The place of the options is kept, so that nothing jumps when they come.

@@ -85,6 +85,10 @@ struct LeftProps {
 #[component]
 fn LeftPanel(props: &LeftProps) -> Html {
     let words = use_words();
+    if words.lesson() != props.run.place.lesson_id() && props.run.lesson.is_some() {
+        // The run is there before its texts: nothing is better than the names of texts.
+        return html! { <div aria-busy="true"></div> };
+    }
     match LessonProps::of(&props.run, &props.panels, props.next.clone()) {
         Some(lesson) => html! {
             <>
