@@ -177,7 +177,7 @@ impl Controller {
             incarnation_id: request.incarnation_id,
             rack: request.rack.clone(),
         });
-        self.registry.register(id, out.now);
+        self.registry.touch(id, out.now);
         out.trace(TraceEvent::BrokerRegistered {
             broker: id,
             broker_epoch,

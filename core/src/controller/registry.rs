@@ -23,12 +23,7 @@ pub enum Verdict {
 }
 
 impl Registry {
-    /// Notes a new registration.
-    pub fn register(&mut self, broker: BrokerId, now: SimTime) {
-        self.last_contact_at.insert(broker, now);
-    }
-
-    /// Notes a heartbeat.
+    /// Notes a registration or a heartbeat.
     pub fn touch(&mut self, broker: BrokerId, now: SimTime) {
         self.last_contact_at.insert(broker, now);
     }
@@ -123,7 +118,7 @@ mod tests {
     fn a_session_is_valid_up_to_its_last_instant() {
         let mut registry = Registry::default();
         let session = Span::from_millis(9_000);
-        registry.register(BrokerId(1), SimTime::from_millis(5));
+        registry.touch(BrokerId(1), SimTime::from_millis(5));
         let at = SimTime::from_millis(9_005);
         let mut image = MetadataImage::default();
         let registration = |fenced| BrokerRegistration {

@@ -1,6 +1,7 @@
 //! What a picture needs to know of a run, in plain structures.
 //!
-//! Everything here is read off the state of the simulation; nothing is kept for the picture's sake.
+//! Everything here is read off the state of the simulation. Of a parked request the simulation keeps
+//! where and since when it waits, for this view alone; no handler sees it.
 
 use crate::base::ids::{
     BrokerId, ClientId, CorrelationId, GroupId, InstanceId, MemberId, NodeId, Offset, PacketId,
