@@ -20,7 +20,7 @@ use terrarium_core::wire::api::{
 };
 use terrarium_core::wire::error_code::ErrorCode;
 use terrarium_core::wire::metadata::{MetadataImage, MetadataRecord, PartitionRegistration};
-use terrarium_core::wire::record::{Batch, Record};
+use terrarium_core::wire::record::{Batch, ProducerStamp, Record};
 
 const LEADER: BrokerId = BrokerId(1);
 const F1: BrokerId = BrokerId(2);
@@ -38,6 +38,7 @@ fn batch(count: u64) -> Batch {
         leader_epoch: 0,
         size_bytes: Batch::HEADER_BYTES + payload,
         appended_at: SimTime::ZERO,
+        producer: ProducerStamp::NONE,
         records,
     }
 }

@@ -357,6 +357,7 @@ impl CoordinatorPartition {
             }
             RecordValue::OffsetCommit { .. }
             | RecordValue::GroupMetadata { .. }
+            | RecordValue::EndTransaction { .. }
             | RecordValue::Text(_) => {}
         }
         replay(&mut self.groups, record, ctx.out.now);

@@ -271,7 +271,7 @@ mod tests {
     use super::PartitionLog;
     use crate::base::ids::{Offset, RecordId};
     use crate::kernel::time::SimTime;
-    use crate::wire::record::{Batch, Record};
+    use crate::wire::record::{Batch, ProducerStamp, Record};
     use std::sync::Arc;
 
     fn batch(count: u64) -> Batch {
@@ -284,6 +284,7 @@ mod tests {
             leader_epoch: 0,
             size_bytes: Batch::HEADER_BYTES + payload,
             appended_at: SimTime::ZERO,
+            producer: ProducerStamp::NONE,
             records,
         }
     }

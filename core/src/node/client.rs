@@ -283,7 +283,9 @@ impl Client {
                 RecordValue::Text(text) => {
                     Record::text(record_id, input.key.clone(), text.clone(), out.now)
                 }
-                RecordValue::OffsetCommit { .. } | RecordValue::GroupMetadata { .. } => continue,
+                RecordValue::OffsetCommit { .. }
+                | RecordValue::GroupMetadata { .. }
+                | RecordValue::EndTransaction { .. } => continue,
             };
             if let Some(producer) = &mut self.producer {
                 producer.send(

@@ -42,6 +42,13 @@ pub enum RecordValue {
         /// The state; unset for a tombstone.
         metadata: Option<Arc<GroupMetadata>>,
     },
+    /// A control record: the end of a transaction.
+    EndTransaction {
+        /// Whether it was committed; otherwise it was aborted.
+        is_commit: bool,
+        /// Epoch of the transaction coordinator that sent the marker.
+        coordinator_epoch: i32,
+    },
 }
 
 /// A committed offset.
@@ -117,9 +124,51 @@ pub struct Batch {
     pub size_bytes: u32,
     /// When the leader appended it.
     pub appended_at: SimTime,
+    /// Who wrote it, as far as the log must know.
+    pub producer: ProducerStamp,
     /// Its records, at consecutive offsets. Shared: replicas and answers point at the same ones.
     #[serde(serialize_with = "serialize_records")]
     pub records: Arc<[Record]>,
+}
+
+/// What a batch's header says of its producer (KIP-98).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct ProducerStamp {
+    /// The producer's id; -1 for one without idempotence.
+    pub producer_id: i64,
+    /// Its epoch; -1 without an id.
+    pub producer_epoch: i16,
+    /// Sequence of the first record; -1 without an id, and in a control batch.
+    pub base_sequence: i32,
+    /// Whether the records belong to a transaction.
+    pub is_transactional: bool,
+    /// Whether the batch holds a marker that ends a transaction, which no application sees.
+    pub is_control: bool,
+}
+
+impl ProducerStamp {
+    /// A producer without idempotence.
+    pub const NONE: Self = Self {
+        producer_id: -1,
+        producer_epoch: -1,
+        base_sequence: -1,
+        is_transactional: false,
+        is_control: false,
+    };
+
+    /// Whether the broker keeps state about the producer.
+    pub const fn has_id(&self) -> bool {
+        0 <= self.producer_id
+    }
+
+    /// The sequence `count` records after `sequence`; after the largest comes 0.
+    ///
+    /// # Source
+    /// `DefaultRecordBatch.incrementSequence`.
+    pub fn advance(sequence: i32, count: i64) -> i32 {
+        let next = (i64::from(sequence) + count) % (i64::from(i32::MAX) + 1);
+        i32::try_from(next).unwrap_or_default()
+    }
 }
 
 fn serialize_records<S: serde::Serializer>(
@@ -180,7 +229,9 @@ impl Record {
     pub fn as_text(&self) -> Option<&Arc<str>> {
         match &self.value {
             RecordValue::Text(text) => Some(text),
-            RecordValue::OffsetCommit { .. } | RecordValue::GroupMetadata { .. } => None,
+            RecordValue::OffsetCommit { .. }
+            | RecordValue::GroupMetadata { .. }
+            | RecordValue::EndTransaction { .. } => None,
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::base::ids::{Offset, TopicPartition};
 use crate::client::backoff::Backoff;
 use crate::kernel::rng::Stream;
 use crate::kernel::time::{SimTime, Span};
-use crate::wire::record::{Batch, Record};
+use crate::wire::record::{Batch, ProducerStamp, Record};
 use serde::Serialize;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -81,6 +81,7 @@ impl ProducerBatch {
             leader_epoch: -1,
             size_bytes: self.size_bytes,
             appended_at: SimTime::ZERO,
+            producer: ProducerStamp::NONE,
             records: Arc::from(self.records.as_slice()),
         }
     }

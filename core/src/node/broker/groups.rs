@@ -7,7 +7,7 @@ use crate::kernel::time::SimTime;
 use crate::trace::out::{Out, ReplyTo};
 use crate::wire::api::{OffsetCommitRequest, OffsetCommitResponse, Response};
 use crate::wire::error_code::ErrorCode;
-use crate::wire::record::{Batch, Record};
+use crate::wire::record::{Batch, ProducerStamp, Record};
 use std::sync::Arc;
 
 impl Broker {
@@ -93,6 +93,7 @@ fn batch(records: Vec<Record>, now: SimTime) -> Batch {
         leader_epoch: -1,
         size_bytes: Batch::HEADER_BYTES + payload,
         appended_at: now,
+        producer: ProducerStamp::NONE,
         records: Arc::from(records),
     }
 }
