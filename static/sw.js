@@ -12,6 +12,7 @@ const FILES = [
   "./manifest.webmanifest",
   `./pkg/terrarium_web.js?v=${BUILD}`,
   `./pkg/terrarium_web_bg.wasm?v=${BUILD}`,
+  `./pkg/terrarium_web_rest.wasm?v=${BUILD}`,
   "./sandbox.toml",
   "./lessons/index.toml",
   "./lessons/short-pause-long-pause.toml",

@@ -14,12 +14,12 @@ mod sandbox;
 mod scene;
 mod view;
 
+pub use platform::rest::load_rest_now;
 pub use sandbox::Sandbox;
 use wasm_bindgen::prelude::wasm_bindgen;
 
-/// Starts the page in the element with the id `app`; without one (a notebook, a course page, a
-/// test) nothing starts, and the exported classes wait to be used.
-#[wasm_bindgen(start)]
+/// Starts the page in the element with the id `app`, if there is one.
+#[wasm_bindgen]
 pub fn start() {
     let document = web_sys::window().and_then(|window| window.document());
     let root = document.and_then(|document| document.get_element_by_id("app"));

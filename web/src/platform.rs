@@ -7,6 +7,7 @@ pub(crate) mod keys;
 pub(crate) mod media;
 pub(crate) mod raf;
 pub(crate) mod rescue;
+pub(crate) mod rest;
 pub(crate) mod router;
 pub(crate) mod storage;
 pub(crate) mod tip;

@@ -23,7 +23,7 @@ const FIRST_LOAD: &[(&str, &str, Take)] = &[
     ("script", "boot.js", Take::All),
     ("script", "pkg/*.js", Take::All),
     ("script", "pkg/snippets/*/*", Take::All),
-    ("program", "pkg/*.wasm", Take::All),
+    ("program", "pkg/terrarium_web_bg.wasm", Take::All),
     ("list of lessons", "lessons/index.toml", Take::All),
     ("first lesson", "lessons/the-barrier.toml", Take::All),
     ("its texts", "strings/*/the-barrier.toml", Take::Largest),

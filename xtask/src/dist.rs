@@ -15,7 +15,7 @@ use crate::page::{self, NAME, Profile};
 use crate::run::Tool;
 use crate::rust::WasmRust;
 use crate::say::{complain, say};
-use crate::{place, tools};
+use crate::{first_load, place, tools};
 
 /// Builds the site; false if it is too heavy.
 pub(crate) fn dist() -> Result<bool> {
@@ -29,7 +29,9 @@ pub(crate) fn dist() -> Result<bool> {
     let _ = fs::remove_dir_all(&new);
     copy(&place::root().join("static"), &new)?;
     copy(&package, &new.join("pkg"))?;
-    optimise(&modules, &new.join("pkg").join(format!("{NAME}_bg.wasm")))?;
+    let program = new.join("pkg").join(format!("{NAME}_bg.wasm"));
+    optimise(&modules, &program)?;
+    first_load::cut(&program, &new.join("pkg").join(format!("{NAME}_rest.wasm")))?;
     stamp(&new)?;
 
     let dist = place::root().join("dist");
@@ -38,13 +40,13 @@ pub(crate) fn dist() -> Result<bool> {
     weigh(&dist)
 }
 
-/// Has wasm-opt make the program smaller, in place: 8 to 16 seconds.
-fn optimise(modules: &Path, wasm: &Path) -> Result<()> {
+/// Has wasm-opt make the program smaller, in place; its functions keep their names.
+pub(crate) fn optimise(modules: &Path, wasm: &Path) -> Result<()> {
     say("Making the program smaller with wasm-opt (10 to 20 seconds).");
     let smaller = wasm.with_extension("opt");
     Tool::new("node", &place::root())
         .args([modules.join("binaryen/bin/wasm-opt").as_path(), wasm])
-        .args(["-Oz", "--strip-debug", "--strip-producers"])
+        .args(["-Oz", "--debuginfo", "--strip-dwarf", "--strip-producers"])
         .args(FEATURES)
         .args([Path::new("-o"), &smaller])
         .run()?;
@@ -137,7 +139,7 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>> {
 }
 
 /// Copies what is in a folder to another, over what is there.
-fn copy(from: &Path, to: &Path) -> Result<()> {
+pub(crate) fn copy(from: &Path, to: &Path) -> Result<()> {
     for file in files(from)? {
         let target = to.join(file.strip_prefix(from)?);
         if let Some(parent) = target.parent() {

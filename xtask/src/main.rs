@@ -2,6 +2,7 @@
 //!
 //! - `serve` builds the page and serves it from this machine;
 //! - `dist` makes the static site and weighs it;
+//! - `first-load` finds out what the page needs at first, for `dist` to cut the program there;
 //! - `test` runs every check that the project has;
 //! - `shots` takes pictures of the page.
 //!
@@ -12,6 +13,7 @@
 mod budget;
 mod count;
 mod dist;
+mod first_load;
 mod harness;
 mod host;
 mod page;
@@ -22,6 +24,7 @@ mod say;
 mod serve;
 mod server;
 mod shots;
+mod split;
 mod stages;
 mod tools;
 
@@ -60,6 +63,8 @@ enum Command {
     Serve(serve::Options),
     /// Make the static site in dist/ and weigh it.
     Dist,
+    /// Find out which functions the page runs until its first lesson stands.
+    FirstLoad,
     /// Run every check: format, lints, native tests, wasm tests, browser tests, end-to-end tests.
     Test(stages::Options),
     /// Take pictures of the page in dist/: light and dark, wide and narrow, English and Chinese.
@@ -71,6 +76,7 @@ fn command(cli: Cli) -> Result<bool> {
     match cli.command {
         Command::Serve(options) => serve::serve(&options).map(|()| true),
         Command::Dist => dist::dist(),
+        Command::FirstLoad => first_load::find().map(|()| true),
         Command::Test(options) => stages::test(&options),
         Command::Shots(options) => shots::shots(&options),
     }

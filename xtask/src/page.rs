@@ -39,6 +39,11 @@ pub(crate) fn build(rust: &WasmRust, profile: Profile, out: &Path) -> Result<()>
             WASM,
         ])
         .args(flags);
+    // In these names generic functions differ by their types: the splitter tells them apart.
+    let cargo = match profile {
+        Profile::Dev => cargo,
+        Profile::Release => cargo.env("RUSTFLAGS", "-C symbol-mangling-version=v0"),
+    };
     rust.on(cargo).run()?;
     let wasm = place::wasm_target()
         .join(WASM)

@@ -1,0 +1,417 @@
+//! The program in two files: what runs until the first lesson stands, and the rest.
+//!
+//! A page that shows a lesson has run a third of the program. So the program is cut by function:
+//! `xtask/first-load.txt` names those that the first load needs, by the names that the compiler
+//! gives them, and everything else goes to a second file, which `static/boot.js` fetches as soon as
+//! the first picture stands. Both halves share memory, globals and the table of functions. Calls
+//! across the cut go through slots of that table. Until the second file is there, its slots hold
+//! stubs that have it loaded at once and then call what has come; so the list decides how fast the
+//! page starts, never whether it is right.
+//!
+//! `cargo xtask first-load` writes the list: it marks each function of the program, opens the page
+//! in a browser, and sees which marks are set.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use anyhow::{Context, Result, bail, ensure};
+use walrus::ir::{
+    Call, CallIndirect, Const, Instr, InstrSeq, Value, Visitor, VisitorMut, dfs_in_order,
+    dfs_pre_order_mut,
+};
+use walrus::{
+    ConstExpr, ElementItems, ElementKind, ExportItem, Function, FunctionBuilder, FunctionId,
+    FunctionKind, GlobalKind, ImportKind, LocalFunction, LocalId, Module, ModuleConfig, TableId, ValType,
+};
+
+/// The two files.
+#[derive(Debug)]
+pub(crate) struct Halves {
+    /// What loads at first.
+    pub(crate) first: Vec<u8>,
+    /// What loads then.
+    pub(crate) rest: Vec<u8>,
+}
+
+/// Cuts a program that has its function names. `keep` says of a name whether the first load needs
+/// it.
+pub(crate) fn split(program: &[u8], keep: impl Fn(&str) -> bool) -> Result<Halves> {
+    let (mut first, mut rest) = (read(program)?, read(program)?);
+    let cut = Cut::of(&first, keep)?;
+    cut.make_first(&mut first)?;
+    cut.make_rest(&mut rest)?;
+    Ok(Halves {
+        first: first.emit_wasm(),
+        rest: rest.emit_wasm(),
+    })
+}
+
+/// The program with an exported mark for each of its functions, `mark0` and so on, that is 1 once
+/// the function has been called; and the functions' names, in that order.
+pub(crate) fn mark(program: &[u8]) -> Result<(Vec<u8>, Vec<String>)> {
+    let mut module = read(program)?;
+    let functions: Vec<FunctionId> = module.funcs.iter_local().map(|(id, _)| id).collect();
+    let mut names = Vec::with_capacity(functions.len());
+    for (index, id) in functions.into_iter().enumerate() {
+        let zero = ConstExpr::Value(Value::I32(0));
+        let global = module.globals.add_local(ValType::I32, true, false, zero);
+        module.exports.add(&format!("mark{index}"), global);
+        let function = module.funcs.get_mut(id);
+        names.push(name(function).to_owned());
+        let local = function.kind.unwrap_local_mut();
+        let mut body = local.builder_mut().func_body();
+        body.global_set_at(0, global);
+        body.const_at(0, Value::I32(1));
+    }
+    Ok((module.emit_wasm(), names))
+}
+
+fn read(program: &[u8]) -> Result<Module> {
+    ModuleConfig::new()
+        .generate_name_section(false)
+        .generate_producers_section(false)
+        .parse(program)
+        .context("the program cannot be read")
+}
+
+fn name(function: &Function) -> &str {
+    function.name.as_deref().unwrap_or_default()
+}
+
+/// Who stays, and who calls across the cut by which slot. Functions are known by their index, which
+/// is the same in both copies of the module.
+#[derive(Debug)]
+struct Cut {
+    /// Functions of the second file.
+    rest: BTreeSet<usize>,
+    /// Every function that has a slot, old ones included.
+    slots: BTreeMap<usize, u32>,
+    /// Slots that the program does not have yet: which function each is for.
+    added: Vec<usize>,
+    /// How many slots the program has.
+    table_size: u32,
+}
+
+impl Cut {
+    fn of(module: &Module, keep: impl Fn(&str) -> bool) -> Result<Self> {
+        let stays = |function: &Function, local: &LocalFunction| {
+            let name = name(function);
+            name.is_empty()
+                || keep(name)
+                || local.size() <= NOT_WORTH_A_STUB
+                || !local.used_data_segments().is_empty()
+        };
+        let rest = module.funcs.iter().filter_map(|function| match &function.kind {
+            FunctionKind::Local(local) if !stays(function, local) => Some(function.id().index()),
+            _ => None,
+        });
+        let rest = rest.collect();
+        let table = module.tables.get(table(module)?);
+        let table_size = u32::try_from(table.initial).context("too large a table")?;
+        let mut cut = Self {
+            rest,
+            slots: old_slots(module)?,
+            added: Vec::new(),
+            table_size,
+        };
+        for (id, local) in module.funcs.iter_local() {
+            let side = cut.rest.contains(&id.index());
+            for callee in callees(local)? {
+                if cut.rest.contains(&callee) != side {
+                    cut.give_slot(callee)?;
+                }
+            }
+        }
+        for export in module.exports.iter() {
+            if let ExportItem::Function(id) = export.item
+                && cut.rest.contains(&id.index())
+            {
+                cut.give_slot(id.index())?;
+            }
+        }
+        Ok(cut)
+    }
+
+    fn give_slot(&mut self, function: usize) -> Result<()> {
+        if !self.slots.contains_key(&function) {
+            let slot = self.table_size + u32::try_from(self.added.len())?;
+            self.slots.insert(function, slot);
+            self.added.push(function);
+        }
+        Ok(())
+    }
+
+    /// Leaves stubs where functions of the second file are called from outside it.
+    fn make_first(&self, module: &mut Module) -> Result<()> {
+        let table = table(module)?;
+        let load = import_named(module, LOADER)?;
+        self.call_through_slots(module, table, |callee| self.rest.contains(&callee));
+        let functions: Vec<FunctionId> = module.funcs.iter().map(Function::id).collect();
+        for id in &functions {
+            if self.rest.contains(&id.index()) {
+                let slot = self.slots.get(&id.index()).copied();
+                let stub = stub(module, *id, slot.map(|slot| (load, table, slot)));
+                module.funcs.get_mut(*id).kind = FunctionKind::Local(stub);
+            }
+        }
+        let of_index: BTreeMap<usize, FunctionId> =
+            functions.iter().map(|id| (id.index(), *id)).collect();
+        let items = self.added.iter().filter_map(|index| of_index.get(index).copied());
+        fill(module, table, self.table_size, items.collect());
+        self.widen(module, table);
+        for (what, item) in shared(module) {
+            module.exports.add(&what, item);
+        }
+        walrus::passes::gc::run(module);
+        Ok(())
+    }
+
+    /// Leaves the functions of the second file, which put themselves into their slots.
+    fn make_rest(&self, module: &mut Module) -> Result<()> {
+        let table = table(module)?;
+        self.call_through_slots(module, table, |callee| !self.rest.contains(&callee));
+        module.start = None;
+        let exports: Vec<_> = module.exports.iter().map(walrus::Export::id).collect();
+        exports.into_iter().for_each(|id| module.exports.delete(id));
+        let elements: Vec<_> = module.elements.iter().map(walrus::Element::id).collect();
+        elements.into_iter().for_each(|id| module.elements.delete(id));
+        let data: Vec<_> = module.data.iter().map(walrus::Data::id).collect();
+        data.into_iter().for_each(|id| module.data.delete(id));
+        for (what, item) in shared(module) {
+            share(module, &what, item)?;
+        }
+        let of_slot: BTreeMap<u32, FunctionId> = module
+            .funcs
+            .iter()
+            .filter(|function| self.rest.contains(&function.id().index()))
+            .filter_map(|function| {
+                let slot = self.slots.get(&function.id().index())?;
+                Some((*slot, function.id()))
+            })
+            .collect();
+        for (start, items) in runs(&of_slot) {
+            fill(module, table, start, items);
+        }
+        self.widen(module, table);
+        walrus::passes::gc::run(module);
+        Ok(())
+    }
+
+    /// Turns calls of functions that `is_beyond` the cut into calls through their slots, in the
+    /// functions of the other side.
+    fn call_through_slots(
+        &self,
+        module: &mut Module,
+        table: TableId,
+        is_beyond: impl Fn(usize) -> bool,
+    ) {
+        let types = module.funcs.iter().map(|function| (function.id().index(), function.ty()));
+        let types: BTreeMap<_, _> = types.collect();
+        let mut through = |seq: &mut InstrSeq| {
+            let is_across = |instr: &Instr| match instr {
+                Instr::Call(Call { func }) => is_beyond(func.index()),
+                _ => false,
+            };
+            if !seq.instrs.iter().any(|(instr, _)| is_across(instr)) {
+                return;
+            }
+            for (instr, location) in std::mem::take(&mut seq.instrs) {
+                let Instr::Call(Call { func }) = instr else {
+                    seq.instrs.push((instr, location));
+                    continue;
+                };
+                match (self.slots.get(&func.index()), types.get(&func.index())) {
+                    (Some(slot), Some(ty)) if is_beyond(func.index()) => {
+                        let value = Value::I32(slot.cast_signed());
+                        seq.instrs.push((Const { value }.into(), location));
+                        let call = CallIndirect { ty: *ty, table };
+                        seq.instrs.push((call.into(), location));
+                    }
+                    _ => seq.instrs.push((instr, location)),
+                }
+            }
+        };
+        for (id, local) in module.funcs.iter_local_mut() {
+            if !is_beyond(id.index()) {
+                let entry = local.entry_block();
+                dfs_pre_order_mut(&mut EachSequence(&mut through), local, entry);
+            }
+        }
+    }
+
+    fn widen(&self, module: &mut Module, table: TableId) {
+        let table = module.tables.get_mut(table);
+        let added = self.added.len() as u64;
+        table.initial += added;
+        table.maximum = table.maximum.map(|maximum| maximum + added);
+    }
+}
+
+/// Visits instruction sequences to change them.
+struct EachSequence<'a, F>(&'a mut F);
+
+impl<F: FnMut(&mut InstrSeq)> VisitorMut for EachSequence<'_, F> {
+    fn start_instr_seq_mut(&mut self, seq: &mut InstrSeq) {
+        (self.0)(seq);
+    }
+}
+
+/// A body that has the second file loaded and calls what has come by then; empty but for
+/// `unreachable` in a function that nobody calls.
+fn stub(
+    module: &mut Module,
+    id: FunctionId,
+    call: Option<(FunctionId, TableId, u32)>,
+) -> LocalFunction {
+    let ty = module.funcs.get(id).ty();
+    let (params, results) = module.types.params_results(ty);
+    let (params, results) = (params.to_vec(), results.to_vec());
+    let args: Vec<LocalId> = params.iter().map(|ty| module.locals.add(*ty)).collect();
+    let mut builder = FunctionBuilder::new(&mut module.types, &params, &results);
+    let mut body = builder.func_body();
+    match call {
+        Some((load, table, slot)) => {
+            body.call(load);
+            for arg in &args {
+                body.local_get(*arg);
+            }
+            body.i32_const(slot.cast_signed()).call_indirect(ty, table);
+        }
+        None => {
+            body.unreachable();
+        }
+    }
+    builder.local_func(args)
+}
+
+/// The functions that a function calls, by their indices.
+fn callees(local: &LocalFunction) -> Result<BTreeSet<usize>> {
+    #[derive(Default)]
+    struct Callees {
+        found: BTreeSet<usize>,
+        takes_address: bool,
+    }
+    impl<'a> Visitor<'a> for Callees {
+        fn visit_call(&mut self, call: &Call) {
+            self.found.insert(call.func.index());
+        }
+        fn visit_ref_func(&mut self, _: &walrus::ir::RefFunc) {
+            self.takes_address = true;
+        }
+        fn visit_return_call(&mut self, _: &walrus::ir::ReturnCall) {
+            self.takes_address = true;
+        }
+    }
+    let mut callees = Callees::default();
+    dfs_in_order(&mut callees, local, local.entry_block());
+    ensure!(
+        !callees.takes_address,
+        "ref.func and tail calls are not known to the splitter"
+    );
+    Ok(callees.found)
+}
+
+/// Which slot of the table each function has.
+fn old_slots(module: &Module) -> Result<BTreeMap<usize, u32>> {
+    let main = table(module)?;
+    let mut slots = BTreeMap::new();
+    for element in module.elements.iter() {
+        let ElementKind::Active { table, offset } = &element.kind else {
+            continue;
+        };
+        if *table != main {
+            continue;
+        }
+        let (ConstExpr::Value(Value::I32(start)), ElementItems::Functions(items)) =
+            (offset, &element.items)
+        else {
+            bail!("the table is filled in a way that the splitter does not know");
+        };
+        for (slot, id) in (start.cast_unsigned()..).zip(items) {
+            slots.entry(id.index()).or_insert(slot);
+        }
+    }
+    Ok(slots)
+}
+
+/// The table of functions.
+fn table(module: &Module) -> Result<TableId> {
+    let table = module.tables.main_function_table()?;
+    table.context("the program has no table of functions")
+}
+
+/// The imported function whose name begins so.
+fn import_named(module: &Module, prefix: &str) -> Result<FunctionId> {
+    let mut found = module.imports.iter().filter_map(|import| match import.kind {
+        ImportKind::Function(id) if import.name.starts_with(prefix) => Some(id),
+        _ => None,
+    });
+    found
+        .next()
+        .with_context(|| format!("the program does not import {prefix}"))
+}
+
+/// What both files use, each with a name for it.
+fn shared(module: &Module) -> Vec<(String, ExportItem)> {
+    let tables = module.tables.iter().map(|table| ExportItem::Table(table.id()));
+    let memories = module.memories.iter().map(|memory| ExportItem::Memory(memory.id()));
+    let globals = module.globals.iter().map(|global| ExportItem::Global(global.id()));
+    let all = tables.chain(memories).chain(globals);
+    let named = all.enumerate().map(|(index, item)| (format!("shared{index}"), item));
+    named.collect()
+}
+
+/// Has a module import what was its own.
+fn share(module: &mut Module, name: &str, item: ExportItem) -> Result<()> {
+    match item {
+        ExportItem::Table(id) => {
+            let import = module.imports.add(FIRST, name, id);
+            let table = module.tables.get_mut(id);
+            table.import = Some(import);
+            table.elem_segments.clear();
+        }
+        ExportItem::Memory(id) => {
+            let import = module.imports.add(FIRST, name, id);
+            let memory = module.memories.get_mut(id);
+            memory.import = Some(import);
+            memory.data_segments.clear();
+        }
+        ExportItem::Global(id) => {
+            let import = module.imports.add(FIRST, name, id);
+            module.globals.get_mut(id).kind = GlobalKind::Import(import);
+        }
+        ExportItem::Function(_) | ExportItem::Tag(_) => bail!("not a thing to share: {name}"),
+    }
+    Ok(())
+}
+
+/// Fills slots from `start` on.
+fn fill(module: &mut Module, table: TableId, start: u32, items: Vec<FunctionId>) {
+    if items.is_empty() {
+        return;
+    }
+    let offset = ConstExpr::Value(Value::I32(start.cast_signed()));
+    let kind = ElementKind::Active { table, offset };
+    let element = module.elements.add(kind, ElementItems::Functions(items));
+    module.tables.get_mut(table).elem_segments.insert(element);
+}
+
+/// Neighbouring slots together.
+fn runs(of_slot: &BTreeMap<u32, FunctionId>) -> Vec<(u32, Vec<FunctionId>)> {
+    let mut runs: Vec<(u32, Vec<FunctionId>)> = Vec::new();
+    for (slot, id) in of_slot {
+        match runs.last_mut() {
+            Some((start, items)) if *start as usize + items.len() == *slot as usize => items.push(*id),
+            _ => runs.push((*slot, vec![*id])),
+        }
+    }
+    runs
+}
+
+/// What the second file calls the first.
+const FIRST: &str = "first";
+
+/// How the import begins that loads the second file (`web/src/platform/rest.rs`).
+const LOADER: &str = "__wbg_loadRest_";
+
+/// A stub is about as long as a function of this many instructions.
+const NOT_WORTH_A_STUB: u64 = 6;
