@@ -23,7 +23,7 @@ use terrarium_core::wire::api::{
     MetadataTopic, OffsetCommitResponse, OffsetFetchResponse, Request, Response, SyncGroupResponse,
 };
 use terrarium_core::wire::error_code::ErrorCode;
-use terrarium_core::wire::record::{Batch, ProducerStamp, Record, Subscription};
+use terrarium_core::wire::record::{Batch, Record, Subscription};
 
 const BROKER: BrokerId = BrokerId(1);
 const TOPIC: TopicId = TopicId(0);
@@ -213,10 +213,7 @@ impl Bench {
         let batch = Batch {
             base_offset: Offset(offset),
             leader_epoch: 0,
-            size_bytes: 100,
-            appended_at: self.now,
-            producer: ProducerStamp::NONE,
-            records: Arc::from([record]),
+            ..Batch::new(Arc::from([record]))
         };
         self.answer(&Response::Fetch(FetchResponse {
             partitions: vec![FetchPartitionResponse {

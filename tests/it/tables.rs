@@ -20,7 +20,7 @@ use terrarium_core::wire::api::{
 };
 use terrarium_core::wire::error_code::ErrorCode;
 use terrarium_core::wire::metadata::{MetadataImage, MetadataRecord, PartitionRegistration};
-use terrarium_core::wire::record::{Batch, ProducerStamp, Record};
+use terrarium_core::wire::record::{Batch, Record};
 
 const LEADER: BrokerId = BrokerId(1);
 const F1: BrokerId = BrokerId(2);
@@ -32,14 +32,10 @@ fn batch(count: u64) -> Batch {
     let records: Arc<[Record]> = (0..count)
         .map(|id| Record::text(RecordId(id), None, Arc::from("v"), SimTime::ZERO))
         .collect();
-    let payload: u32 = records.iter().map(|record| record.size_bytes).sum();
     Batch {
         base_offset: Offset(0),
         leader_epoch: 0,
-        size_bytes: Batch::HEADER_BYTES + payload,
-        appended_at: SimTime::ZERO,
-        producer: ProducerStamp::NONE,
-        records,
+        ..Batch::new(records)
     }
 }
 

@@ -102,7 +102,7 @@ impl ClassicGroup {
 /// No transactional offsets; no records of KIP-848 groups.
 pub(super) fn replay(groups: &mut BTreeMap<GroupId, ClassicGroup>, record: &Record, now: SimTime) {
     match &record.value {
-        RecordValue::Text(_) | RecordValue::EndTransaction { .. } => {}
+        RecordValue::Text(_) | RecordValue::Null | RecordValue::EndTransaction { .. } => {}
         RecordValue::OffsetCommit {
             group_id,
             topic_partition,
@@ -147,6 +147,7 @@ pub(super) fn replay(groups: &mut BTreeMap<GroupId, ClassicGroup>, record: &Reco
 pub(super) const fn is_replayed_when_appended(record: &Record) -> bool {
     match &record.value {
         RecordValue::Text(_)
+        | RecordValue::Null
         | RecordValue::EndTransaction { .. }
         | RecordValue::GroupMetadata {
             metadata: Some(_), ..

@@ -357,8 +357,9 @@ impl CoordinatorPartition {
             }
             RecordValue::OffsetCommit { .. }
             | RecordValue::GroupMetadata { .. }
-            | RecordValue::EndTransaction { .. }
-            | RecordValue::Text(_) => {}
+            | RecordValue::Text(_)
+            | RecordValue::Null
+            | RecordValue::EndTransaction { .. } => {}
         }
         replay(&mut self.groups, record, ctx.out.now);
     }

@@ -233,8 +233,10 @@ impl PartitionLog {
     /// The record at `offset`.
     pub fn record(&self, offset: Offset) -> Option<&Record> {
         let batch = self.batches_from(offset).next()?;
-        let index = usize::try_from(offset - batch.base_offset).ok()?;
-        batch.records.get(index)
+        let mut entries = batch.entries();
+        entries
+            .find(|(at, _)| *at == offset)
+            .map(|(_, record)| record)
     }
 }
 
@@ -253,10 +255,10 @@ fn first_holding(chunk: &[Batch], from: Offset) -> &[Batch] {
 /// divergence always lies on one, so this is reached only when a leader split a batch.
 fn shortened(batch: &Batch, count: usize) -> Batch {
     let records: Arc<[Record]> = batch.records.iter().take(count).cloned().collect();
-    let payload: u32 = records.iter().map(|record| record.size_bytes).sum();
     Batch {
+        last_offset_delta: u32::try_from(count).unwrap_or(u32::MAX).saturating_sub(1),
+        size_bytes: Batch::size_of(&records),
         records,
-        size_bytes: Batch::HEADER_BYTES + payload,
         ..batch.clone()
     }
 }
@@ -271,22 +273,14 @@ mod tests {
     use super::PartitionLog;
     use crate::base::ids::{Offset, RecordId};
     use crate::kernel::time::SimTime;
-    use crate::wire::record::{Batch, ProducerStamp, Record};
+    use crate::wire::record::{Batch, Record};
     use std::sync::Arc;
 
     fn batch(count: u64) -> Batch {
         let records: Arc<[Record]> = (0..count)
             .map(|id| Record::text(RecordId(id), None, Arc::from("v"), SimTime::ZERO))
             .collect();
-        let payload: u32 = records.iter().map(|record| record.size_bytes).sum();
-        Batch {
-            base_offset: Offset::ZERO,
-            leader_epoch: 0,
-            size_bytes: Batch::HEADER_BYTES + payload,
-            appended_at: SimTime::ZERO,
-            producer: ProducerStamp::NONE,
-            records,
-        }
+        Batch::new(records)
     }
 
     fn log(batches: u64, each: u64) -> PartitionLog {

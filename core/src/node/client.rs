@@ -283,7 +283,8 @@ impl Client {
                 RecordValue::Text(text) => {
                     Record::text(record_id, input.key.clone(), text.clone(), out.now)
                 }
-                RecordValue::OffsetCommit { .. }
+                RecordValue::Null
+                | RecordValue::OffsetCommit { .. }
                 | RecordValue::GroupMetadata { .. }
                 | RecordValue::EndTransaction { .. } => continue,
             };

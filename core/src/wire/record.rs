@@ -26,6 +26,8 @@ pub struct Record {
 pub enum RecordValue {
     /// An application's text.
     Text(Arc<str>),
+    /// No value: in a compacted topic it removes its key (a tombstone).
+    Null,
     /// `__consumer_offsets`: a committed offset; unset removes it.
     OffsetCommit {
         /// The group.
@@ -113,22 +115,44 @@ pub struct Subscription {
     pub rack_id: Option<Arc<str>>,
 }
 
+/// What a record is known by when its log is compacted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RecordKey<'a> {
+    /// An application's key.
+    Text(&'a str),
+    /// A committed offset: group and partition.
+    Offset(&'a GroupId, TopicPartition),
+    /// A group.
+    Group(&'a GroupId),
+}
+
 /// A batch of records as it stands in a log.
+///
+/// Invariant: the offsets of its records lie between `base_offset` and `last_offset()` and rise.
+/// They are consecutive unless compaction has taken records out; then `offset_deltas` says which
+/// are left, and the batch may be empty.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct Batch {
-    /// Offset of its first record.
+    /// Offset of its first record, removed ones included.
     pub base_offset: Offset,
+    /// Offset of its last record, removed ones included, counted from `base_offset`.
+    pub last_offset_delta: u32,
     /// Epoch of the leader that appended it.
     pub leader_epoch: i32,
     /// Size in bytes: header and records.
     pub size_bytes: u32,
     /// When the leader appended it.
     pub appended_at: SimTime,
+    /// From when on compaction removes its tombstones; unset before it has seen any.
+    pub delete_horizon_at: Option<SimTime>,
     /// Who wrote it, as far as the log must know.
     pub producer: ProducerStamp,
-    /// Its records, at consecutive offsets. Shared: replicas and answers point at the same ones.
+    /// Its records. Shared: replicas and answers point at the same ones.
     #[serde(serialize_with = "serialize_records")]
     pub records: Arc<[Record]>,
+    /// Offsets of its records counted from `base_offset`; unset while they are consecutive.
+    #[serde(skip)]
+    pub offset_deltas: Option<Arc<[u32]>>,
 }
 
 /// What a batch's header says of its producer (KIP-98).
@@ -182,14 +206,37 @@ impl Batch {
     /// Bytes of a batch's header.
     pub const HEADER_BYTES: u32 = 61;
 
-    /// The records that it holds.
-    pub fn count(&self) -> i64 {
-        i64::try_from(self.records.len()).unwrap_or(i64::MAX)
+    /// A batch of these records as a producer sends it: offsets, epoch and time of the append are
+    /// the leader's to fill in.
+    pub fn new(records: Arc<[Record]>) -> Self {
+        let count = u32::try_from(records.len()).unwrap_or(u32::MAX);
+        Self {
+            base_offset: Offset::UNKNOWN,
+            last_offset_delta: count.saturating_sub(1),
+            leader_epoch: -1,
+            size_bytes: Self::size_of(&records),
+            appended_at: SimTime::ZERO,
+            delete_horizon_at: None,
+            producer: ProducerStamp::NONE,
+            records,
+            offset_deltas: None,
+        }
     }
 
-    /// Offset of its last record.
+    /// Bytes of a batch of these records.
+    pub fn size_of(records: &[Record]) -> u32 {
+        let payload: u32 = records.iter().map(|record| record.size_bytes).sum();
+        Self::HEADER_BYTES + payload
+    }
+
+    /// The offsets that it covers, those of removed records included.
+    pub fn count(&self) -> i64 {
+        i64::from(self.last_offset_delta) + 1
+    }
+
+    /// Offset of its last record, removed ones included.
     pub fn last_offset(&self) -> Offset {
-        self.base_offset + (self.count() - 1)
+        self.base_offset + i64::from(self.last_offset_delta)
     }
 
     /// The offset after its last record.
@@ -199,12 +246,28 @@ impl Batch {
 
     /// Its records with their offsets.
     pub fn entries(&self) -> impl Iterator<Item = (Offset, &Record)> + '_ {
-        let mut offset = self.base_offset;
-        self.records.iter().map(move |record| {
-            let entry = (offset, record);
-            offset += 1;
-            entry
+        let mut next = 0;
+        self.records.iter().enumerate().map(move |(index, record)| {
+            let kept = self
+                .offset_deltas
+                .as_deref()
+                .map(|deltas| deltas.get(index));
+            let delta = kept.flatten().map_or(next, |delta| i64::from(*delta));
+            next = delta + 1;
+            (self.base_offset + delta, record)
         })
+    }
+
+    /// The largest timestamp of its records and the offset of the first that has it; unset when
+    /// compaction has left no record.
+    pub fn max_timestamp(&self) -> Option<(SimTime, Offset)> {
+        let mut largest: Option<(SimTime, Offset)> = None;
+        for (offset, record) in self.entries() {
+            if largest.is_none_or(|(timestamp, _)| timestamp < record.timestamp) {
+                largest = Some((record.timestamp, offset));
+            }
+        }
+        largest
     }
 }
 
@@ -225,13 +288,51 @@ impl Record {
         }
     }
 
-    /// The text that an application put in; unset for the coordinator's records.
+    /// A record without a value: in a compacted topic it removes its key.
+    pub fn tombstone(record_id: RecordId, key: Arc<str>, at: SimTime) -> Self {
+        let length = u32::try_from(key.len()).unwrap_or(u32::MAX / 2);
+        Self {
+            record_id,
+            key: Some(key),
+            value: RecordValue::Null,
+            timestamp: at,
+            size_bytes: Self::OVERHEAD_BYTES + length,
+        }
+    }
+
+    /// The text that an application put in; unset for a tombstone and the coordinator's records.
     pub fn as_text(&self) -> Option<&Arc<str>> {
         match &self.value {
             RecordValue::Text(text) => Some(text),
-            RecordValue::OffsetCommit { .. }
+            RecordValue::Null
+            | RecordValue::OffsetCommit { .. }
             | RecordValue::GroupMetadata { .. }
             | RecordValue::EndTransaction { .. } => None,
+        }
+    }
+
+    /// What compaction knows it by; unset for an application's record without a key and for
+    /// control records.
+    pub fn compaction_key(&self) -> Option<RecordKey<'_>> {
+        match &self.value {
+            RecordValue::Text(_) | RecordValue::Null => self.key.as_deref().map(RecordKey::Text),
+            RecordValue::OffsetCommit {
+                group_id,
+                topic_partition,
+                ..
+            } => Some(RecordKey::Offset(group_id, *topic_partition)),
+            RecordValue::GroupMetadata { group_id, .. } => Some(RecordKey::Group(group_id)),
+            RecordValue::EndTransaction { .. } => None,
+        }
+    }
+
+    /// Whether it removes its key from a compacted topic.
+    pub const fn is_tombstone(&self) -> bool {
+        match &self.value {
+            RecordValue::Null => true,
+            RecordValue::Text(_) | RecordValue::EndTransaction { .. } => false,
+            RecordValue::OffsetCommit { committed, .. } => committed.is_none(),
+            RecordValue::GroupMetadata { metadata, .. } => metadata.is_none(),
         }
     }
 }

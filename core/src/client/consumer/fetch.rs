@@ -205,15 +205,21 @@ impl Consumer {
             while records.len() < max
                 && let Some(batch) = owned.buffered.front()
             {
-                for (offset, record) in batch.entries() {
-                    if position <= offset && records.len() < max {
-                        records.push_back((topic_partition, offset, record.clone()));
-                        position = offset + 1;
-                    }
+                let mut next = position;
+                let mut rest = batch.entries().filter(|(offset, _)| position <= *offset);
+                while records.len() < max
+                    && let Some((offset, record)) = rest.next()
+                {
+                    records.push_back((topic_partition, offset, record.clone()));
+                    next = offset + 1;
                 }
-                if batch.next_offset() <= position {
+                if rest.next().is_none() {
+                    // Compaction may have taken the last records: their offsets are passed over.
+                    next = batch.next_offset().max(position);
+                    drop(rest);
                     owned.buffered.pop_front();
                 }
+                position = next;
             }
             owned.progress = Progress::At(position);
             if owned.buffered.is_empty() {

@@ -69,11 +69,8 @@ impl OwnedPartition {
         let Some(position) = self.position() else {
             return 0;
         };
-        let count: i64 = self
-            .buffered
-            .iter()
-            .map(|batch| (batch.next_offset() - position.max(batch.base_offset)).max(0))
-            .sum();
+        let entries = self.buffered.iter().flat_map(Batch::entries);
+        let count = entries.filter(|(offset, _)| position <= *offset).count();
         u32::try_from(count).unwrap_or(u32::MAX)
     }
 }

@@ -1,11 +1,11 @@
 //! Batches that wait to be sent.
 
 use crate::base::config::ProducerConfig;
-use crate::base::ids::{Offset, TopicPartition};
+use crate::base::ids::TopicPartition;
 use crate::client::backoff::Backoff;
 use crate::kernel::rng::Stream;
 use crate::kernel::time::{SimTime, Span};
-use crate::wire::record::{Batch, ProducerStamp, Record};
+use crate::wire::record::{Batch, Record};
 use serde::Serialize;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -76,14 +76,7 @@ impl ProducerBatch {
 
     /// The batch as a produce request carries it.
     pub fn to_wire(&self) -> Batch {
-        Batch {
-            base_offset: Offset::UNKNOWN,
-            leader_epoch: -1,
-            size_bytes: self.size_bytes,
-            appended_at: SimTime::ZERO,
-            producer: ProducerStamp::NONE,
-            records: Arc::from(self.records.as_slice()),
-        }
+        Batch::new(Arc::from(self.records.as_slice()))
     }
 }
 

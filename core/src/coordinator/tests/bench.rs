@@ -890,6 +890,7 @@ fn code(error_code: ErrorCode) -> String {
 fn show_record(value: &RecordValue) -> String {
     match value {
         RecordValue::Text(text) => text.to_string(),
+        RecordValue::Null => String::new(),
         RecordValue::EndTransaction { is_commit, .. } => format!("end, commit={is_commit}"),
         RecordValue::OffsetCommit {
             group_id,

@@ -2,12 +2,11 @@
 
 use super::Broker;
 use crate::base::config::Acks;
-use crate::base::ids::{Offset, TopicPartition};
-use crate::kernel::time::SimTime;
+use crate::base::ids::TopicPartition;
 use crate::trace::out::{Out, ReplyTo};
 use crate::wire::api::{OffsetCommitRequest, OffsetCommitResponse, Response};
 use crate::wire::error_code::ErrorCode;
-use crate::wire::record::{Batch, ProducerStamp, Record};
+use crate::wire::record::Batch;
 use std::sync::Arc;
 
 impl Broker {
@@ -63,7 +62,7 @@ impl Broker {
             }
             for append in appends {
                 let id = TopicPartition::new(self.start.offsets_topic, append.partition);
-                let batch = batch(append.records, out.now);
+                let batch = Batch::new(Arc::from(append.records));
                 let count = batch.count();
                 match self.replicas.append(id, batch, Acks::All, out) {
                     Ok(base_offset) => {
@@ -83,17 +82,5 @@ impl Broker {
                 }
             }
         }
-    }
-}
-
-fn batch(records: Vec<Record>, now: SimTime) -> Batch {
-    let payload: u32 = records.iter().map(|record| record.size_bytes).sum();
-    Batch {
-        base_offset: Offset::UNKNOWN,
-        leader_epoch: -1,
-        size_bytes: Batch::HEADER_BYTES + payload,
-        appended_at: now,
-        producer: ProducerStamp::NONE,
-        records: Arc::from(records),
     }
 }
