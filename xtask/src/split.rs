@@ -1,15 +1,19 @@
 //! The program in two files: what runs until the first lesson stands, and the rest.
 //!
-//! A page that shows a lesson has run a third of the program. So the program is cut by function:
-//! `xtask/first-load.txt` names those that the first load needs, by the names that the compiler
-//! gives them, and everything else goes to a second file, which `static/boot.js` fetches as soon as
-//! the first picture stands. Both halves share memory, globals and the table of functions. Calls
-//! across the cut go through slots of that table. Until the second file is there, its slots hold
-//! stubs that have it loaded at once and then call what has come; so the list decides how fast the
-//! page starts, never whether it is right.
+//! A page that shows its first lesson has run less than a third of the program. So the program is
+//! cut: functions that did not run go to a second file, and out of those that did, the stretches that
+//! did not (`outline`). `static/boot.js` fetches the second file as soon as the first picture
+//! stands. Both halves share memory, globals and the table of functions. Calls across the cut go
+//! through slots of that table. Until the second file is there, its slots hold stubs that have it
+//! loaded at once and then call what has come; so the profile decides how fast the page starts,
+//! never whether it is right.
 //!
-//! `cargo xtask first-load` writes the list: it marks each function of the program, opens the page
-//! in a browser, and sees which marks are set.
+//! `xtask/first-load.txt` is the profile. `cargo xtask first-load` makes it: it marks each segment
+//! of the program, opens the page in a browser, and sees which marks are set.
+
+mod outline;
+mod profile;
+mod segments;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,8 +24,13 @@ use walrus::ir::{
 };
 use walrus::{
     ConstExpr, ElementItems, ElementKind, ExportItem, Function, FunctionBuilder, FunctionId,
-    FunctionKind, GlobalKind, ImportKind, LocalFunction, LocalId, Module, ModuleConfig, TableId, ValType,
+    FunctionKind, GlobalKind, ImportKind, LocalFunction, LocalId, Module, ModuleConfig, TableId,
 };
+
+use outline::COLD;
+use profile::Needed;
+pub(crate) use profile::Profile;
+pub(crate) use segments::Marks;
 
 /// The two files.
 #[derive(Debug)]
@@ -32,11 +41,18 @@ pub(crate) struct Halves {
     pub(crate) rest: Vec<u8>,
 }
 
-/// Cuts a program that has its function names. `keep` says of a name whether the first load needs
-/// it.
-pub(crate) fn split(program: &[u8], keep: impl Fn(&str) -> bool) -> Result<Halves> {
+/// Cuts a program that has its function names.
+pub(crate) fn split(program: &[u8], profile: &Profile) -> Result<Halves> {
     let (mut first, mut rest) = (read(program)?, read(program)?);
-    let cut = Cut::of(&first, keep)?;
+    let mut later = unneeded(&first, profile);
+    outline::outline(&mut first, profile);
+    outline::outline(&mut rest, profile);
+    let stretches = first
+        .funcs
+        .iter()
+        .filter(|function| name(function).starts_with(COLD));
+    later.extend(stretches.map(|function| function.id().index()));
+    let cut = Cut::of(&first, later)?;
     cut.make_first(&mut first)?;
     cut.make_rest(&mut rest)?;
     Ok(Halves {
@@ -45,32 +61,38 @@ pub(crate) fn split(program: &[u8], keep: impl Fn(&str) -> bool) -> Result<Halve
     })
 }
 
-/// The program with an exported mark for each of its functions, `mark0` and so on, that is 1 once
-/// the function has been called; and the functions' names, in that order.
-pub(crate) fn mark(program: &[u8]) -> Result<(Vec<u8>, Vec<String>)> {
+/// The program with marks, and where they are.
+pub(crate) fn mark(program: &[u8]) -> Result<(Vec<u8>, Marks)> {
     let mut module = read(program)?;
-    let functions: Vec<FunctionId> = module.funcs.iter_local().map(|(id, _)| id).collect();
-    let mut names = Vec::with_capacity(functions.len());
-    for (index, id) in functions.into_iter().enumerate() {
-        let zero = ConstExpr::Value(Value::I32(0));
-        let global = module.globals.add_local(ValType::I32, true, false, zero);
-        module.exports.add(&format!("mark{index}"), global);
-        let function = module.funcs.get_mut(id);
-        names.push(name(function).to_owned());
-        let local = function.kind.unwrap_local_mut();
-        let mut body = local.builder_mut().func_body();
-        body.global_set_at(0, global);
-        body.const_at(0, Value::I32(1));
-    }
-    Ok((module.emit_wasm(), names))
+    let marks = segments::mark(&mut module)?;
+    Ok((module.emit_wasm(), marks))
 }
 
 fn read(program: &[u8]) -> Result<Module> {
     ModuleConfig::new()
         .generate_name_section(false)
         .generate_producers_section(false)
+        .generate_synthetic_names_for_anonymous_items(false)
         .parse(program)
         .context("the program cannot be read")
+}
+
+/// Functions that the first load does without.
+fn unneeded(module: &Module, profile: &Profile) -> BTreeSet<usize> {
+    let is_unneeded = |function: &&Function| match &function.kind {
+        FunctionKind::Local(local) => {
+            let count = segments::segments(local)
+                .iter()
+                .map(|seq| seq.segments.len())
+                .sum();
+            profile.needed(name(function), count) == Needed::Nothing
+                && NOT_WORTH_A_STUB < local.size()
+                && local.used_data_segments().is_empty()
+        }
+        FunctionKind::Import(_) | FunctionKind::Uninitialized(_) => false,
+    };
+    let unneeded = module.funcs.iter().filter(is_unneeded);
+    unneeded.map(|function| function.id().index()).collect()
 }
 
 fn name(function: &Function) -> &str {
@@ -92,19 +114,7 @@ struct Cut {
 }
 
 impl Cut {
-    fn of(module: &Module, keep: impl Fn(&str) -> bool) -> Result<Self> {
-        let stays = |function: &Function, local: &LocalFunction| {
-            let name = name(function);
-            name.is_empty()
-                || keep(name)
-                || local.size() <= NOT_WORTH_A_STUB
-                || !local.used_data_segments().is_empty()
-        };
-        let rest = module.funcs.iter().filter_map(|function| match &function.kind {
-            FunctionKind::Local(local) if !stays(function, local) => Some(function.id().index()),
-            _ => None,
-        });
-        let rest = rest.collect();
+    fn of(module: &Module, rest: BTreeSet<usize>) -> Result<Self> {
         let table = module.tables.get(table(module)?);
         let table_size = u32::try_from(table.initial).context("too large a table")?;
         let mut cut = Self {
@@ -155,7 +165,10 @@ impl Cut {
         }
         let of_index: BTreeMap<usize, FunctionId> =
             functions.iter().map(|id| (id.index(), *id)).collect();
-        let items = self.added.iter().filter_map(|index| of_index.get(index).copied());
+        let items = self
+            .added
+            .iter()
+            .filter_map(|index| of_index.get(index).copied());
         fill(module, table, self.table_size, items.collect());
         self.widen(module, table);
         for (what, item) in shared(module) {
@@ -173,7 +186,9 @@ impl Cut {
         let exports: Vec<_> = module.exports.iter().map(walrus::Export::id).collect();
         exports.into_iter().for_each(|id| module.exports.delete(id));
         let elements: Vec<_> = module.elements.iter().map(walrus::Element::id).collect();
-        elements.into_iter().for_each(|id| module.elements.delete(id));
+        elements
+            .into_iter()
+            .for_each(|id| module.elements.delete(id));
         let data: Vec<_> = module.data.iter().map(walrus::Data::id).collect();
         data.into_iter().for_each(|id| module.data.delete(id));
         for (what, item) in shared(module) {
@@ -204,7 +219,10 @@ impl Cut {
         table: TableId,
         is_beyond: impl Fn(usize) -> bool,
     ) {
-        let types = module.funcs.iter().map(|function| (function.id().index(), function.ty()));
+        let types = module
+            .funcs
+            .iter()
+            .map(|function| (function.id().index(), function.ty()));
         let types: BTreeMap<_, _> = types.collect();
         let mut through = |seq: &mut InstrSeq| {
             let is_across = |instr: &Instr| match instr {
@@ -341,10 +359,13 @@ fn table(module: &Module) -> Result<TableId> {
 
 /// The imported function whose name begins so.
 fn import_named(module: &Module, prefix: &str) -> Result<FunctionId> {
-    let mut found = module.imports.iter().filter_map(|import| match import.kind {
-        ImportKind::Function(id) if import.name.starts_with(prefix) => Some(id),
-        _ => None,
-    });
+    let mut found = module
+        .imports
+        .iter()
+        .filter_map(|import| match import.kind {
+            ImportKind::Function(id) if import.name.starts_with(prefix) => Some(id),
+            _ => None,
+        });
     found
         .next()
         .with_context(|| format!("the program does not import {prefix}"))
@@ -352,11 +373,22 @@ fn import_named(module: &Module, prefix: &str) -> Result<FunctionId> {
 
 /// What both files use, each with a name for it.
 fn shared(module: &Module) -> Vec<(String, ExportItem)> {
-    let tables = module.tables.iter().map(|table| ExportItem::Table(table.id()));
-    let memories = module.memories.iter().map(|memory| ExportItem::Memory(memory.id()));
-    let globals = module.globals.iter().map(|global| ExportItem::Global(global.id()));
+    let tables = module
+        .tables
+        .iter()
+        .map(|table| ExportItem::Table(table.id()));
+    let memories = module
+        .memories
+        .iter()
+        .map(|memory| ExportItem::Memory(memory.id()));
+    let globals = module
+        .globals
+        .iter()
+        .map(|global| ExportItem::Global(global.id()));
     let all = tables.chain(memories).chain(globals);
-    let named = all.enumerate().map(|(index, item)| (format!("shared{index}"), item));
+    let named = all
+        .enumerate()
+        .map(|(index, item)| (format!("shared{index}"), item));
     named.collect()
 }
 
@@ -400,7 +432,9 @@ fn runs(of_slot: &BTreeMap<u32, FunctionId>) -> Vec<(u32, Vec<FunctionId>)> {
     let mut runs: Vec<(u32, Vec<FunctionId>)> = Vec::new();
     for (slot, id) in of_slot {
         match runs.last_mut() {
-            Some((start, items)) if *start as usize + items.len() == *slot as usize => items.push(*id),
+            Some((start, items)) if *start as usize + items.len() == *slot as usize => {
+                items.push(*id)
+            }
             _ => runs.push((*slot, vec![*id])),
         }
     }

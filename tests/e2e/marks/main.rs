@@ -1,18 +1,22 @@
-//! Reads which functions of a marked program run until the first lesson stands, in every view:
-//! run by `cargo xtask first-load`.
+//! Reads which marks of a marked program are set when the first lesson stands, in every view:
+//! `marks BASE COUNT`, run by `cargo xtask first-load`.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use support::{Page, View, with_page};
 
 fn main() -> Result<()> {
+    let mut arguments = std::env::args().skip(1);
+    let base = arguments.next().context("the address of the first mark")?;
+    let count = arguments.next().context("how many marks there are")?;
+    let script = SCRIPT.replace("BASE", &base).replace("COUNT", &count);
     with_page(View::DEFAULT, async |page| {
         let mut marks = BTreeSet::new();
         for view in View::all() {
             page.look_as(view).await?;
-            marks.extend(read(page).await?);
+            marks.extend(read(page, &script).await?);
         }
         let marks: Vec<String> = marks.iter().map(ToString::to_string).collect();
         page.note("marks.txt", &marks.join("\n"))?;
@@ -20,14 +24,13 @@ fn main() -> Result<()> {
     })
 }
 
-async fn read(page: &Page) -> Result<Vec<u32>> {
+async fn read(page: &Page, script: &str) -> Result<Vec<u32>> {
     page.open_ready("").await?;
     // The run behind the question comes to its first rebalance meanwhile.
     tokio::time::sleep(Duration::from_secs(6)).await;
-    page.run(MARKS).await
+    page.run(script).await
 }
 
-const MARKS: &str = "const program = window.terrariumBoot.program;
-    return Object.keys(program)
-        .filter((name) => name.startsWith('mark') && program[name].value === 1)
-        .map((name) => Number(name.slice(4)));";
+const SCRIPT: &str = "
+    const marks = new Uint8Array(window.terrariumBoot.program.memory.buffer, BASE, COUNT);
+    return Array.from(marks.keys()).filter((mark) => marks[mark] === 1);";
