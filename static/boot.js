@@ -68,6 +68,7 @@
     if (restIsHere) { return; }
     restIsHere = true;
     new WebAssembly.Instance(rest, { first: program });
+    program.restIsHere.value = 1;
     document.documentElement.dataset.whole = "1";
   }
   function fetchRest() {

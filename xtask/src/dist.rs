@@ -30,8 +30,12 @@ pub(crate) fn dist() -> Result<bool> {
     copy(&place::root().join("static"), &new)?;
     copy(&package, &new.join("pkg"))?;
     let program = new.join("pkg").join(format!("{NAME}_bg.wasm"));
-    optimise(&modules, &program)?;
-    first_load::cut(&program, &new.join("pkg").join(format!("{NAME}_rest.wasm")))?;
+    let rest = new.join("pkg").join(format!("{NAME}_rest.wasm"));
+    optimise(&modules, &program, &["--debuginfo"])?;
+    first_load::cut(&program, &rest)?;
+    for half in [&program, &rest] {
+        optimise(&modules, half, &[])?;
+    }
     stamp(&new)?;
 
     let dist = place::root().join("dist");
@@ -41,12 +45,13 @@ pub(crate) fn dist() -> Result<bool> {
 }
 
 /// Has wasm-opt make the program smaller, in place; its functions keep their names.
-pub(crate) fn optimise(modules: &Path, wasm: &Path) -> Result<()> {
+pub(crate) fn optimise(modules: &Path, wasm: &Path, names: &[&str]) -> Result<()> {
     say("Making the program smaller with wasm-opt (10 to 20 seconds).");
     let smaller = wasm.with_extension("opt");
     Tool::new("node", &place::root())
         .args([modules.join("binaryen/bin/wasm-opt").as_path(), wasm])
-        .args(["-Oz", "--debuginfo", "--strip-dwarf", "--strip-producers"])
+        .args(["-Oz", "--strip-dwarf", "--strip-producers"])
+        .args(names)
         .args(FEATURES)
         .args([Path::new("-o"), &smaller])
         .run()?;

@@ -33,7 +33,7 @@ pub(crate) fn find() -> Result<()> {
     say("Building the page for release (cold: three to six minutes).");
     page::build(&rust, Build::Release, &site.join("pkg"))?;
     let program = site.join("pkg").join(format!("{NAME}_bg.wasm"));
-    dist::optimise(&modules, &program)?;
+    dist::optimise(&modules, &program, &["--debuginfo"])?;
     let (marked, marks) = split::mark(&fs::read(&program)?)?;
     fs::write(&program, marked)?;
 

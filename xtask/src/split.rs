@@ -19,12 +19,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, Result, bail, ensure};
 use walrus::ir::{
-    Call, CallIndirect, Const, Instr, InstrSeq, Value, Visitor, VisitorMut, dfs_in_order,
+    Call, CallIndirect, Const, Instr, InstrSeq, UnaryOp, Value, Visitor, VisitorMut, dfs_in_order,
     dfs_pre_order_mut,
 };
 use walrus::{
     ConstExpr, ElementItems, ElementKind, ExportItem, Function, FunctionBuilder, FunctionId,
     FunctionKind, GlobalKind, ImportKind, LocalFunction, LocalId, Module, ModuleConfig, TableId,
+    ValType,
 };
 
 use outline::COLD;
@@ -107,7 +108,8 @@ struct Cut {
     rest: BTreeSet<usize>,
     /// Every function that has a slot, old ones included.
     slots: BTreeMap<usize, u32>,
-    /// Slots that the program does not have yet: which function each is for.
+    /// Slots that the program does not have yet: which function each is for, those of the first file
+    /// before those of the second.
     added: Vec<usize>,
     /// How many slots the program has.
     table_size: u32,
@@ -117,58 +119,58 @@ impl Cut {
     fn of(module: &Module, rest: BTreeSet<usize>) -> Result<Self> {
         let table = module.tables.get(table(module)?);
         let table_size = u32::try_from(table.initial).context("too large a table")?;
-        let mut cut = Self {
-            rest,
-            slots: old_slots(module)?,
-            added: Vec::new(),
-            table_size,
-        };
+        let mut slots = old_slots(module)?;
+        let mut called = BTreeSet::new();
         for (id, local) in module.funcs.iter_local() {
-            let side = cut.rest.contains(&id.index());
-            for callee in callees(local)? {
-                if cut.rest.contains(&callee) != side {
-                    cut.give_slot(callee)?;
-                }
-            }
+            let side = rest.contains(&id.index());
+            let callees = callees(local)?.into_iter();
+            called.extend(callees.filter(|callee| rest.contains(callee) != side));
         }
         for export in module.exports.iter() {
-            if let ExportItem::Function(id) = export.item
-                && cut.rest.contains(&id.index())
-            {
-                cut.give_slot(id.index())?;
+            match export.item {
+                ExportItem::Function(id) if rest.contains(&id.index()) => {
+                    called.insert(id.index());
+                }
+                _ => {}
             }
         }
-        Ok(cut)
+        let new = called
+            .into_iter()
+            .filter(|function| !slots.contains_key(function));
+        let (later, mut added): (Vec<usize>, Vec<usize>) =
+            new.partition(|function| rest.contains(function));
+        added.extend(later);
+        slots.extend(added.iter().copied().zip(table_size..));
+        Ok(Self {
+            rest,
+            slots,
+            added,
+            table_size,
+        })
     }
 
-    fn give_slot(&mut self, function: usize) -> Result<()> {
-        if !self.slots.contains_key(&function) {
-            let slot = self.table_size + u32::try_from(self.added.len())?;
-            self.slots.insert(function, slot);
-            self.added.push(function);
-        }
-        Ok(())
-    }
-
-    /// Leaves stubs where functions of the second file are called from outside it.
+    /// Leaves the functions of the first file. A function of the second whose address the program
+    /// takes, or that it exports, leaves a stub.
     fn make_first(&self, module: &mut Module) -> Result<()> {
         let table = table(module)?;
-        let load = import_named(module, LOADER)?;
-        self.call_through_slots(module, table, |callee| self.rest.contains(&callee));
         let functions: Vec<FunctionId> = module.funcs.iter().map(Function::id).collect();
+        let wait = make_wait(module)?;
+        self.call_through_slots(module, table, Some(wait));
         for id in &functions {
             if self.rest.contains(&id.index()) {
                 let slot = self.slots.get(&id.index()).copied();
-                let stub = stub(module, *id, slot.map(|slot| (load, table, slot)));
+                let stub = stub(module, *id, slot.map(|slot| (wait, table, slot)));
                 module.funcs.get_mut(*id).kind = FunctionKind::Local(stub);
             }
         }
-        let of_index: BTreeMap<usize, FunctionId> =
-            functions.iter().map(|id| (id.index(), *id)).collect();
+        let stays = functions
+            .into_iter()
+            .filter(|id| !self.rest.contains(&id.index()));
+        let stays: BTreeMap<usize, FunctionId> = stays.map(|id| (id.index(), id)).collect();
         let items = self
             .added
             .iter()
-            .filter_map(|index| of_index.get(index).copied());
+            .map_while(|index| stays.get(index).copied());
         fill(module, table, self.table_size, items.collect());
         self.widen(module, table);
         for (what, item) in shared(module) {
@@ -181,7 +183,7 @@ impl Cut {
     /// Leaves the functions of the second file, which put themselves into their slots.
     fn make_rest(&self, module: &mut Module) -> Result<()> {
         let table = table(module)?;
-        self.call_through_slots(module, table, |callee| !self.rest.contains(&callee));
+        self.call_through_slots(module, table, None);
         module.start = None;
         let exports: Vec<_> = module.exports.iter().map(walrus::Export::id).collect();
         exports.into_iter().for_each(|id| module.exports.delete(id));
@@ -211,41 +213,35 @@ impl Cut {
         Ok(())
     }
 
-    /// Turns calls of functions that `is_beyond` the cut into calls through their slots, in the
-    /// functions of the other side.
-    fn call_through_slots(
-        &self,
-        module: &mut Module,
-        table: TableId,
-        is_beyond: impl Fn(usize) -> bool,
-    ) {
-        let types = module
-            .funcs
-            .iter()
-            .map(|function| (function.id().index(), function.ty()));
-        let types: BTreeMap<_, _> = types.collect();
+    /// Turns calls across the cut into calls through their slots: in the first file, for which there
+    /// is a function to call before, or in the second.
+    fn call_through_slots(&self, module: &mut Module, table: TableId, before: Option<FunctionId>) {
+        let is_beyond = |function: usize| self.rest.contains(&function) == before.is_some();
+        let all = module.funcs.iter();
+        let types: BTreeMap<_, _> = all.map(|one| (one.id().index(), one.ty())).collect();
+        let slot = |instr: &Instr| match instr {
+            Instr::Call(Call { func }) if is_beyond(func.index()) => {
+                let slot = self.slots.get(&func.index())?.cast_signed();
+                Some((slot, *types.get(&func.index())?))
+            }
+            _ => None,
+        };
         let mut through = |seq: &mut InstrSeq| {
-            let is_across = |instr: &Instr| match instr {
-                Instr::Call(Call { func }) => is_beyond(func.index()),
-                _ => false,
-            };
-            if !seq.instrs.iter().any(|(instr, _)| is_across(instr)) {
+            if !seq.instrs.iter().any(|(instr, _)| slot(instr).is_some()) {
                 return;
             }
             for (instr, location) in std::mem::take(&mut seq.instrs) {
-                let Instr::Call(Call { func }) = instr else {
+                let Some((slot, ty)) = slot(&instr) else {
                     seq.instrs.push((instr, location));
                     continue;
                 };
-                match (self.slots.get(&func.index()), types.get(&func.index())) {
-                    (Some(slot), Some(ty)) if is_beyond(func.index()) => {
-                        let value = Value::I32(slot.cast_signed());
-                        seq.instrs.push((Const { value }.into(), location));
-                        let call = CallIndirect { ty: *ty, table };
-                        seq.instrs.push((call.into(), location));
-                    }
-                    _ => seq.instrs.push((instr, location)),
+                if let Some(func) = before {
+                    seq.instrs.push((Call { func }.into(), location));
                 }
+                let value = Value::I32(slot);
+                seq.instrs.push((Const { value }.into(), location));
+                let call = CallIndirect { ty, table };
+                seq.instrs.push((call.into(), location));
             }
         };
         for (id, local) in module.funcs.iter_local_mut() {
@@ -273,12 +269,31 @@ impl<F: FnMut(&mut InstrSeq)> VisitorMut for EachSequence<'_, F> {
     }
 }
 
+/// Adds a function that has the second file loaded unless it is here.
+fn make_wait(module: &mut Module) -> Result<FunctionId> {
+    let load = import_named(module, LOADER)?;
+    let zero = ConstExpr::Value(Value::I32(0));
+    let is_here = module.globals.add_local(ValType::I32, true, false, zero);
+    module.exports.add(IS_HERE, is_here);
+    let mut builder = FunctionBuilder::new(&mut module.types, &[], &[]);
+    let mut body = builder.func_body();
+    body.global_get(is_here).unop(UnaryOp::I32Eqz);
+    body.if_else(
+        None,
+        |then| {
+            then.call(load);
+        },
+        |_| {},
+    );
+    Ok(builder.finish(Vec::new(), &mut module.funcs))
+}
+
 /// A body that has the second file loaded and calls what has come by then; empty but for
 /// `unreachable` in a function that nobody calls.
 fn stub(
     module: &mut Module,
     id: FunctionId,
-    call: Option<(FunctionId, TableId, u32)>,
+    wait: Option<(FunctionId, TableId, u32)>,
 ) -> LocalFunction {
     let ty = module.funcs.get(id).ty();
     let (params, results) = module.types.params_results(ty);
@@ -286,9 +301,9 @@ fn stub(
     let args: Vec<LocalId> = params.iter().map(|ty| module.locals.add(*ty)).collect();
     let mut builder = FunctionBuilder::new(&mut module.types, &params, &results);
     let mut body = builder.func_body();
-    match call {
-        Some((load, table, slot)) => {
-            body.call(load);
+    match wait {
+        Some((wait, table, slot)) => {
+            body.call(wait);
             for arg in &args {
                 body.local_get(*arg);
             }
@@ -443,6 +458,9 @@ fn runs(of_slot: &BTreeMap<u32, FunctionId>) -> Vec<(u32, Vec<FunctionId>)> {
 
 /// What the second file calls the first.
 const FIRST: &str = "first";
+
+/// The global that `static/boot.js` sets to 1 when the second file is here.
+const IS_HERE: &str = "restIsHere";
 
 /// How the import begins that loads the second file (`web/src/platform/rest.rs`).
 const LOADER: &str = "__wbg_loadRest_";
