@@ -55,56 +55,20 @@
     // Called from the panic hook with the message and the recording, if there is one.
     panicked: function (message, recording) { show("panic", message, recording); }
   };
-  // A build without a stamp comes from `cargo xtask serve`: its program is whole, and a cache would
-  // only show yesterday's page.
-  var build = "__BUILD__";
-  var stamped = build.indexOf("__") !== 0;
-  // The program comes in two files (`xtask/src/split.rs`): what the first picture needs, and the
-  // rest. The rest is fetched when that picture stands. Should the program need it before it has
-  // come, it is fetched at once, and the page waits.
-  var program = null, restIsHere = !stamped, tries = 0;
-  var restAddress = new URL("./pkg/terrarium_web_rest.wasm?v=" + build, document.baseURI).href;
-  function join(rest) {
-    if (restIsHere) { return; }
-    restIsHere = true;
-    new WebAssembly.Instance(rest, { first: program });
-    program.restIsHere.value = 1;
-    document.documentElement.dataset.whole = "1";
-  }
-  function fetchRest() {
-    if (restIsHere) { return; }
-    tries += 1;
-    WebAssembly.compileStreaming(fetch(restAddress)).then(join).catch(function () {
-      if (tries < 5) { setTimeout(fetchRest, 1000 * tries); }
-    });
-  }
-  window.terrariumBoot.loadRest = function () {
-    if (restIsHere) { return; }
-    try {
-      var request = new XMLHttpRequest();
-      request.open("GET", restAddress, false);
-      request.overrideMimeType("text/plain; charset=x-user-defined");
-      request.send();
-      if (request.status !== 200) { throw new Error(restAddress + ": " + request.status); }
-      var bytes = Uint8Array.from(request.responseText, function (letter) { return letter.charCodeAt(0) & 255; });
-      join(new WebAssembly.Module(bytes));
-    } catch (error) {
-      show("fetch", String((error && error.message) || error), "");
-      throw error;
-    }
-  };
-  window.terrariumBoot.loaded = function (exports) {
-    program = exports;
-    window.terrariumBoot.program = exports;
+  // Calls a function once the first picture stands.
+  window.terrariumBoot.whenReady = function (next) {
     var root = document.documentElement;
-    if (root.dataset.ready) { fetchRest(); return; }
+    var stands = function () { performance.mark("picture"); next(); };
+    if (root.dataset.ready) { stands(); return; }
     var watch = new MutationObserver(function () {
-      if (root.dataset.ready) { watch.disconnect(); fetchRest(); }
+      if (root.dataset.ready) { watch.disconnect(); stands(); }
     });
     watch.observe(root, { attributes: true, attributeFilter: ["data-ready"] });
   };
-  // Offline after the first visit.
-  if ("serviceWorker" in navigator && stamped) {
+  // Offline after the first visit. A build without a stamp comes from `cargo xtask serve`, where
+  // a cache would only show yesterday's page.
+  var build = "__BUILD__";
+  if ("serviceWorker" in navigator && build.indexOf("__") !== 0) {
     window.addEventListener("load", function () {
       navigator.serviceWorker.register("./sw.js").catch(function () {});
     });

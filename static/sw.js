@@ -10,6 +10,7 @@ const FILES = [
   `./css/tokens.css?v=${BUILD}`,
   "./icons/terrarium.svg",
   "./manifest.webmanifest",
+  `./pkg/rest.js?v=${BUILD}`,
   `./pkg/terrarium_web.js?v=${BUILD}`,
   `./pkg/terrarium_web_bg.wasm?v=${BUILD}`,
   `./pkg/terrarium_web_rest.wasm?v=${BUILD}`,

@@ -14,7 +14,7 @@ mod sandbox;
 mod scene;
 mod view;
 
-pub use platform::rest::load_rest_now;
+pub use platform::rest::{fetch_rest, load_rest};
 pub use sandbox::Sandbox;
 use wasm_bindgen::prelude::wasm_bindgen;
 

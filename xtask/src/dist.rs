@@ -7,7 +7,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail, ensure};
 use flate2::Crc;
 
 use crate::budget::{Bill, Weighed, gzip_size};
@@ -36,6 +36,7 @@ pub(crate) fn dist() -> Result<bool> {
     for half in [&program, &rest] {
         optimise(&modules, half, &[])?;
     }
+    adopt_loader(&new.join("pkg"))?;
     stamp(&new)?;
 
     let dist = place::root().join("dist");
@@ -69,6 +70,30 @@ const FEATURES: [&str; 7] = [
     "--enable-reference-types",
     "--enable-sign-ext",
 ];
+
+/// Takes the script that loads the rest of the program out of the folder that wasm-bindgen has made
+/// for it, whose name changes with the build, and tells it the rest's name.
+fn adopt_loader(package: &Path) -> Result<()> {
+    let snippets = package.join("snippets");
+    let scripts = files(&snippets)?;
+    let [script] = &scripts[..] else {
+        bail!("one script is known to come with the package, not {scripts:?}");
+    };
+    let text = fs::read_to_string(script)?;
+    fs::write(
+        package.join("rest.js"),
+        text.replace("__REST__", &format!("./{NAME}_rest.wasm")),
+    )?;
+    let glue = package.join(format!("{NAME}.js"));
+    let path = script.strip_prefix(package)?.to_string_lossy();
+    // The program asks for the script by its old name: that stays.
+    let import = format!("from \"./{}\"", path.replace('\\', "/"));
+    let text = fs::read_to_string(&glue)?;
+    ensure!(text.contains(&import), "no import {import} in the package");
+    let new = format!("from \"./rest.js?v={MARK}\"");
+    fs::write(&glue, text.replace(&import, &new))?;
+    Ok(fs::remove_dir_all(snippets)?)
+}
 
 /// Puts the stamp of all contents where HTML and JavaScript have its mark.
 fn stamp(site: &Path) -> Result<()> {

@@ -2,7 +2,7 @@
 //!
 //! A page that shows its first lesson has run less than a third of the program. So the program is
 //! cut: functions that did not run go to a second file, and out of those that did, the stretches that
-//! did not (`outline`). `static/boot.js` fetches the second file as soon as the first picture
+//! did not (`outline`). The page fetches the second file as soon as the first picture
 //! stands. Both halves share memory, globals and the table of functions. Calls across the cut go
 //! through slots of that table. Until the second file is there, its slots hold stubs that have it
 //! loaded at once and then call what has come; so the profile decides how fast the page starts,
@@ -24,8 +24,7 @@ use walrus::ir::{
 };
 use walrus::{
     ConstExpr, ElementItems, ElementKind, ExportItem, Function, FunctionBuilder, FunctionId,
-    FunctionKind, GlobalKind, ImportKind, LocalFunction, LocalId, Module, ModuleConfig, TableId,
-    ValType,
+    FunctionKind, GlobalKind, LocalFunction, LocalId, Module, ModuleConfig, TableId, ValType,
 };
 
 use outline::COLD;
@@ -45,9 +44,11 @@ pub(crate) struct Halves {
 /// Cuts a program that has its function names.
 pub(crate) fn split(program: &[u8], profile: &Profile) -> Result<Halves> {
     let (mut first, mut rest) = (read(program)?, read(program)?);
-    let mut later = unneeded(&first, profile);
-    outline::outline(&mut first, profile);
-    outline::outline(&mut rest, profile);
+    let mut later = unneeded(&first, profile)?;
+    for half in [&mut first, &mut rest] {
+        let whole: BTreeSet<FunctionId> = loader(half)?.into_iter().collect();
+        outline::outline(half, profile, &whole);
+    }
     let stretches = first
         .funcs
         .iter()
@@ -79,21 +80,39 @@ fn read(program: &[u8]) -> Result<Module> {
 }
 
 /// Functions that the first load does without.
-fn unneeded(module: &Module, profile: &Profile) -> BTreeSet<usize> {
+fn unneeded(module: &Module, profile: &Profile) -> Result<BTreeSet<usize>> {
+    let slots = old_slots(module)?;
     let is_unneeded = |function: &&Function| match &function.kind {
         FunctionKind::Local(local) => {
-            let count = segments::segments(local)
-                .iter()
-                .map(|seq| seq.segments.len())
-                .sum();
+            let sequences = segments::segments(local);
+            let count = sequences.iter().map(|seq| seq.segments.len()).sum();
+            let needs_stub = slots.contains_key(&function.id().index());
             profile.needed(name(function), count) == Needed::Nothing
-                && NOT_WORTH_A_STUB < local.size()
+                && (NOT_WORTH_A_STUB < local.size() || !needs_stub)
                 && local.used_data_segments().is_empty()
         }
         FunctionKind::Import(_) | FunctionKind::Uninitialized(_) => false,
     };
     let unneeded = module.funcs.iter().filter(is_unneeded);
-    unneeded.map(|function| function.id().index()).collect()
+    let mut unneeded: BTreeSet<usize> = unneeded.map(|one| one.id().index()).collect();
+    for function in loader(module)? {
+        unneeded.remove(&function.index());
+    }
+    Ok(unneeded)
+}
+
+/// The function that loads the second file, and all that it calls.
+fn loader(module: &Module) -> Result<Vec<FunctionId>> {
+    let mut found = vec![module.exports.get_func(LOADER)?];
+    let mut next = 0;
+    while let Some(id) = found.get(next) {
+        next += 1;
+        if let FunctionKind::Local(local) = &module.funcs.get(*id).kind {
+            let new = callees(local)?.into_iter().filter(|id| !found.contains(id));
+            found.extend(new.collect::<Vec<_>>());
+        }
+    }
+    Ok(found)
 }
 
 fn name(function: &Function) -> &str {
@@ -123,7 +142,7 @@ impl Cut {
         let mut called = BTreeSet::new();
         for (id, local) in module.funcs.iter_local() {
             let side = rest.contains(&id.index());
-            let callees = callees(local)?.into_iter();
+            let callees = callees(local)?.into_iter().map(|id| id.index());
             called.extend(callees.filter(|callee| rest.contains(callee) != side));
         }
         for export in module.exports.iter() {
@@ -271,7 +290,7 @@ impl<F: FnMut(&mut InstrSeq)> VisitorMut for EachSequence<'_, F> {
 
 /// Adds a function that has the second file loaded unless it is here.
 fn make_wait(module: &mut Module) -> Result<FunctionId> {
-    let load = import_named(module, LOADER)?;
+    let load = module.exports.get_func(LOADER)?;
     let zero = ConstExpr::Value(Value::I32(0));
     let is_here = module.globals.add_local(ValType::I32, true, false, zero);
     module.exports.add(IS_HERE, is_here);
@@ -316,16 +335,16 @@ fn stub(
     builder.local_func(args)
 }
 
-/// The functions that a function calls, by their indices.
-fn callees(local: &LocalFunction) -> Result<BTreeSet<usize>> {
+/// The functions that a function calls.
+fn callees(local: &LocalFunction) -> Result<BTreeSet<FunctionId>> {
     #[derive(Default)]
     struct Callees {
-        found: BTreeSet<usize>,
+        found: BTreeSet<FunctionId>,
         takes_address: bool,
     }
     impl<'a> Visitor<'a> for Callees {
         fn visit_call(&mut self, call: &Call) {
-            self.found.insert(call.func.index());
+            self.found.insert(call.func);
         }
         fn visit_ref_func(&mut self, _: &walrus::ir::RefFunc) {
             self.takes_address = true;
@@ -370,20 +389,6 @@ fn old_slots(module: &Module) -> Result<BTreeMap<usize, u32>> {
 fn table(module: &Module) -> Result<TableId> {
     let table = module.tables.main_function_table()?;
     table.context("the program has no table of functions")
-}
-
-/// The imported function whose name begins so.
-fn import_named(module: &Module, prefix: &str) -> Result<FunctionId> {
-    let mut found = module
-        .imports
-        .iter()
-        .filter_map(|import| match import.kind {
-            ImportKind::Function(id) if import.name.starts_with(prefix) => Some(id),
-            _ => None,
-        });
-    found
-        .next()
-        .with_context(|| format!("the program does not import {prefix}"))
 }
 
 /// What both files use, each with a name for it.
@@ -459,11 +464,11 @@ fn runs(of_slot: &BTreeMap<u32, FunctionId>) -> Vec<(u32, Vec<FunctionId>)> {
 /// What the second file calls the first.
 const FIRST: &str = "first";
 
-/// The global that `static/boot.js` sets to 1 when the second file is here.
+/// The global that `web/src/platform/rest.js` sets to 1 when the second file is here.
 const IS_HERE: &str = "restIsHere";
 
-/// How the import begins that loads the second file (`web/src/platform/rest.rs`).
-const LOADER: &str = "__wbg_loadRest_";
+/// The function that loads the second file (`web/src/platform/rest.rs`), by its name outside.
+const LOADER: &str = "loadRest";
 
 /// A stub is about as long as a function of this many instructions.
 const NOT_WORTH_A_STUB: u64 = 6;

@@ -74,6 +74,22 @@ impl Page {
         Ok(())
     }
 
+    /// Has answers take longer, and the machine be so many times slower.
+    ///
+    /// # Errors
+    /// When the browser refuses.
+    pub async fn slow_down(&self, latency_ms: u32, slowness: u32) -> Result<()> {
+        let network = json!({
+            "offline": false, "latency": latency_ms,
+            "downloadThroughput": -1, "uploadThroughput": -1,
+        });
+        self.cdp("Network.emulateNetworkConditions", network)
+            .await?;
+        let rate = json!({ "rate": slowness });
+        self.cdp("Emulation.setCPUThrottlingRate", rate).await?;
+        Ok(())
+    }
+
     /// Opens a route like `#/lesson/barrier` afresh, in the view's language.
     ///
     /// # Errors
@@ -296,19 +312,21 @@ impl Page {
         axe::run(&self.driver, &self.place.axe).await
     }
 
-    /// The site's files that the page has loaded so far, as paths under its base.
+    /// The site's files that the page has asked for before its first picture stood, and since, as
+    /// paths under its base.
     ///
     /// # Errors
     /// When the browser cannot be reached.
-    pub async fn loaded(&self) -> Result<Vec<String>> {
-        let names: Vec<String> = self.run(LOADED).await?;
-        let inner = names
-            .iter()
-            .filter_map(|name| name.strip_prefix(&self.place.site));
-        let plain = inner.filter_map(|path| path.split(['?', '#']).next());
-        Ok(plain
-            .map(|path| if path.is_empty() { "index.html" } else { path }.to_owned())
-            .collect())
+    pub async fn loaded(&self) -> Result<[Vec<String>; 2]> {
+        let both: [Vec<String>; 2] = self.run(LOADED).await?;
+        Ok(both.map(|names| {
+            let inner = names
+                .iter()
+                .filter_map(|name| name.strip_prefix(&self.place.site));
+            let plain = inner.filter_map(|path| path.split(['?', '#']).next());
+            let plain = plain.map(|path| if path.is_empty() { "index.html" } else { path });
+            plain.map(str::to_owned).collect()
+        }))
     }
 
     /// Saves a picture of the whole page, also of what is below the fold, under `name.png`.
@@ -414,7 +432,10 @@ const FOCUSED: &str = "
 
 const LOADED: &str = "
     const entries = ['navigation', 'resource'].flatMap(t => performance.getEntriesByType(t));
-    return entries.map(entry => entry.name);
+    const picture = performance.getEntriesByName('picture')[0];
+    const isFirst = entry => !picture || entry.startTime <= picture.startTime;
+    const names = list => list.map(entry => entry.name);
+    return [names(entries.filter(isFirst)), names(entries.filter(entry => !isFirst(entry)))];
 ";
 
 /// `--no-sandbox`, since CI is root; the page is our own.

@@ -1,18 +1,26 @@
 //! The rest of the program. `cargo xtask dist` keeps what the first picture does without in a second
-//! file; `boot.js` fetches it as soon as that picture stands.
+//! file.
 
+use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
 
-#[wasm_bindgen]
+#[wasm_bindgen(module = "/src/platform/rest.js")]
 extern "C" {
-    #[wasm_bindgen(js_namespace = ["window", "terrariumBoot"], js_name = "loadRest")]
-    fn load_rest();
+    #[wasm_bindgen(js_name = loadRest)]
+    fn load(program: &JsValue);
+    #[wasm_bindgen(js_name = fetchRest)]
+    fn fetch(program: &JsValue);
 }
 
-/// Waits for the rest of the program, if it has one and that has not come yet. The program does so
-/// by itself when it comes to a function that is missing; this is for those who would rather wait
-/// at once.
-#[wasm_bindgen(js_name = "loadRest")]
-pub fn load_rest_now() {
-    load_rest();
+/// Waits for the rest of the program, if it comes in two files and that has not come yet. The
+/// program calls it by itself before it needs a function of the rest.
+#[wasm_bindgen(js_name = loadRest)]
+pub fn load_rest() {
+    load(&wasm_bindgen::exports());
+}
+
+/// Fetches the rest of the program, if it comes in two files, and does not wait for it.
+#[wasm_bindgen(js_name = fetchRest)]
+pub fn fetch_rest() {
+    fetch(&wasm_bindgen::exports());
 }

@@ -80,7 +80,7 @@ fn the_bill_names_each_part_and_the_sum() {
     let bill = Bill::of(&site(&[("index.html", 1_250), ("pkg/a.wasm", 49_799)])).to_string();
     assert!(bill.contains("1.2 kB  page: index.html"), "{bill}");
     assert!(
-        bill.contains("51.0 kB  in all, of 880.0 kB allowed"),
+        bill.contains("51.0 kB  in all, of 450.0 kB allowed"),
         "{bill}"
     );
 }

@@ -5,7 +5,7 @@
 //! others read. Where the stretch jumps out of itself, the new function gives back which way, and
 //! the old one jumps.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::Range;
 
 use walrus::ir::{
@@ -20,10 +20,10 @@ use super::segments::{Sequence, is_final, segments};
 /// How the name of a moved stretch begins.
 pub(crate) const COLD: &str = "cold ";
 
-/// Moves every stretch that is worth it.
-pub(crate) fn outline(module: &mut Module, profile: &Profile) {
+/// Moves every stretch that is worth it, but for those of functions that stay whole.
+pub(crate) fn outline(module: &mut Module, profile: &Profile, whole: &BTreeSet<FunctionId>) {
     let functions: Vec<FunctionId> = module.funcs.iter_local().map(|(id, _)| id).collect();
-    for id in functions {
+    for id in functions.into_iter().filter(|id| !whole.contains(id)) {
         let function = module.funcs.get(id);
         let sequences = segments(function.kind.unwrap_local());
         let count = sequences
