@@ -2,3 +2,4 @@
 
 pub mod epoch_cache;
 pub mod partition_log;
+pub mod producer_state;

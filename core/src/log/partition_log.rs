@@ -1,7 +1,9 @@
 //! Batches in order, with the offsets that bound them.
 
 use super::epoch_cache::EpochCache;
+use super::producer_state::ProducerStates;
 use crate::base::ids::Offset;
+use crate::kernel::time::{SimTime, Span};
 use crate::wire::record::{Batch, Record};
 use serde::Serialize;
 use std::sync::Arc;
@@ -26,6 +28,7 @@ pub struct PartitionLog {
     high_watermark_checkpoint: Offset,
     epochs: EpochCache,
     size_bytes: u64,
+    producers: ProducerStates,
 }
 
 /// Why batches from a leader were not appended.
@@ -39,7 +42,7 @@ pub struct UnexpectedOffset {
 
 impl PartitionLog {
     /// An empty log.
-    pub const fn new() -> Self {
+    pub fn new() -> Self {
         Self {
             closed: Vec::new(),
             open: Vec::new(),
@@ -51,6 +54,7 @@ impl PartitionLog {
                 entries: Vec::new(),
             },
             size_bytes: 0,
+            producers: ProducerStates::default(),
         }
     }
 
@@ -72,6 +76,36 @@ impl PartitionLog {
     /// Leader epochs within the log.
     pub const fn epochs(&self) -> &EpochCache {
         &self.epochs
+    }
+
+    /// The producers that wrote to it.
+    pub const fn producers(&self) -> &ProducerStates {
+        &self.producers
+    }
+
+    /// Forgets producers that have not written for `expiration`.
+    pub fn expire_producers(&mut self, now: SimTime, expiration: Span) {
+        self.producers.expire(now, expiration);
+    }
+
+    /// Offsets below it belong to no transaction that is open, and are committed.
+    ///
+    /// # Source
+    /// `UnifiedLog.lastStableOffset`.
+    pub fn last_stable_offset(&self) -> Offset {
+        let unstable = self.producers.first_unstable();
+        unstable.map_or(self.high_watermark, |first| first.min(self.high_watermark))
+    }
+
+    /// Reads again what the log says of its producers (`UnifiedLog.rebuildProducerState`).
+    fn rebuild_producers(&mut self) {
+        let mut producers = std::mem::take(&mut self.producers);
+        producers.clear();
+        for batch in self.batches_from(self.log_start_offset) {
+            producers.on_append(batch);
+        }
+        producers.on_high_watermark(self.high_watermark);
+        self.producers = producers;
     }
 
     /// Bytes in the log.
@@ -112,6 +146,7 @@ impl PartitionLog {
         self.epochs.assign(batch.leader_epoch, batch.base_offset);
         self.log_end_offset = batch.next_offset();
         self.size_bytes += u64::from(batch.size_bytes);
+        self.producers.on_append(&batch);
         self.open.push(batch);
         if self.open.len() == CHUNK {
             self.closed.push(Arc::new(std::mem::take(&mut self.open)));
@@ -123,6 +158,7 @@ impl PartitionLog {
         let clamped = to.max(self.log_start_offset).min(self.log_end_offset);
         let moved = clamped != self.high_watermark;
         self.high_watermark = clamped;
+        self.producers.on_high_watermark(clamped);
         moved
     }
 
@@ -135,6 +171,7 @@ impl PartitionLog {
     /// high watermark of the last checkpoint.
     pub fn reopen(&mut self) {
         self.high_watermark = self.high_watermark_checkpoint.min(self.log_end_offset);
+        self.rebuild_producers();
     }
 
     /// Cuts off everything from `end` on; true if something was cut.
@@ -170,6 +207,7 @@ impl PartitionLog {
         self.log_end_offset = end;
         self.high_watermark = self.high_watermark.min(end);
         self.high_watermark_checkpoint = self.high_watermark_checkpoint.min(end);
+        self.rebuild_producers();
         true
     }
 

@@ -74,6 +74,14 @@ error_codes! {
     InvalidReplicaAssignment, 39, false, "INVALID_REPLICA_ASSIGNMENT", "The replica assignment is not valid.";
     NotController, 41, true, "NOT_CONTROLLER", "This node is not the active controller, or it is behind.";
     InvalidRequest, 42, false, "INVALID_REQUEST", "The request makes no sense.";
+    OutOfOrderSequenceNumber, 45, false, "OUT_OF_ORDER_SEQUENCE_NUMBER", "The sequence number is not the next one of this producer.";
+    DuplicateSequenceNumber, 46, false, "DUPLICATE_SEQUENCE_NUMBER", "The batch has been written before.";
+    InvalidProducerEpoch, 47, false, "INVALID_PRODUCER_EPOCH", "The producer's epoch is over: another instance has taken its place.";
+    InvalidTxnState, 48, false, "INVALID_TXN_STATE", "The transaction is in a state that does not allow this.";
+    InvalidProducerIdMapping, 49, false, "INVALID_PRODUCER_ID_MAPPING", "The transactional id belongs to another producer id.";
+    InvalidTransactionTimeout, 50, false, "INVALID_TRANSACTION_TIMEOUT", "transaction.timeout.ms is larger than transaction.max.timeout.ms.";
+    ConcurrentTransactions, 51, true, "CONCURRENT_TRANSACTIONS", "The transaction before has not ended yet: try again.";
+    TransactionCoordinatorFenced, 52, false, "TRANSACTION_COORDINATOR_FENCED", "The marker comes from a coordinator that is one no longer.";
     OperationNotAttempted, 55, true, "OPERATION_NOT_ATTEMPTED", "The request was not tried, because something else went wrong first.";
     KafkaStorageError, 56, true, "KAFKA_STORAGE_ERROR", "The broker cannot use its disk.";
     NonEmptyGroup, 68, false, "NON_EMPTY_GROUP", "The group has members.";
@@ -86,11 +94,13 @@ error_codes! {
     GroupMaxSizeReached, 81, false, "GROUP_MAX_SIZE_REACHED", "The group has group.max.size members.";
     FencedInstanceId, 82, false, "FENCED_INSTANCE_ID", "Another member has taken over this group.instance.id.";
     UnstableOffsetCommit, 88, true, "UNSTABLE_OFFSET_COMMIT", "A transactional commit of this offset is still open.";
+    ProducerFenced, 90, false, "PRODUCER_FENCED", "A newer producer with the same transactional id has taken over.";
     InvalidUpdateVersion, 95, false, "INVALID_UPDATE_VERSION", "The partition epoch in the request is behind the controller's.";
     DuplicateBrokerRegistration, 101, false, "DUPLICATE_BROKER_REGISTRATION", "A broker with this id is registered and its session still runs.";
     BrokerIdNotRegistered, 102, false, "BROKER_ID_NOT_REGISTERED", "No broker of this id is registered.";
     IneligibleReplica, 107, false, "INELIGIBLE_REPLICA", "A replica in the new ISR is fenced or shutting down.";
     NewLeaderElected, 108, false, "NEW_LEADER_ELECTED", "The change was applied, and it made another replica leader.";
+    TransactionAbortable, 120, false, "TRANSACTION_ABORTABLE", "The transaction cannot go on; the application may abort it.";
 }
 
 impl ErrorCode {

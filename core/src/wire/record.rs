@@ -203,6 +203,46 @@ fn serialize_records<S: serde::Serializer>(
 }
 
 impl Batch {
+    /// A batch that has no place in a log yet.
+    pub fn of(records: Arc<[Record]>, producer: ProducerStamp, now: SimTime) -> Self {
+        let payload: u32 = records.iter().map(|record| record.size_bytes).sum();
+        Self {
+            base_offset: Offset::UNKNOWN,
+            leader_epoch: -1,
+            size_bytes: Self::HEADER_BYTES + payload,
+            appended_at: now,
+            producer,
+            records,
+        }
+    }
+
+    /// The control batch that ends a transaction of the producer with this id and epoch.
+    pub fn end_of_transaction(
+        (producer_id, producer_epoch): (i64, i16),
+        is_commit: bool,
+        coordinator_epoch: i32,
+        now: SimTime,
+    ) -> Self {
+        let record = Record {
+            record_id: RecordId(u64::MAX),
+            key: None,
+            value: RecordValue::EndTransaction {
+                is_commit,
+                coordinator_epoch,
+            },
+            timestamp: now,
+            size_bytes: Record::OVERHEAD_BYTES + 7,
+        };
+        let producer = ProducerStamp {
+            producer_id,
+            producer_epoch,
+            base_sequence: -1,
+            is_transactional: true,
+            is_control: true,
+        };
+        Self::of(Arc::from([record]), producer, now)
+    }
+
     /// Bytes of a batch's header.
     pub const HEADER_BYTES: u32 = 61;
 
