@@ -8,6 +8,7 @@ use terrarium_core::base::config::Acks;
 use terrarium_core::base::ids::{
     BrokerId, CorrelationId, GroupId, NodeId, Offset, PacketId, RecordId, TopicPartition,
 };
+use terrarium_core::coordinator::NO_RECORD_ID;
 use terrarium_core::kernel::time::{SimTime, Span};
 use terrarium_core::log::partition_log::PartitionLog;
 use terrarium_core::node::broker::Broker;
@@ -275,7 +276,14 @@ impl Watch {
                 ..
             } => {
                 let key = (group_id.clone(), *topic_partition);
-                let reached = self.reached.get(&key).copied().unwrap_or(Offset::UNKNOWN);
+                let mut reached = self.reached.get(&key).copied().unwrap_or(Offset::UNKNOWN);
+                // Nobody reads the markers of transactions: a position passes over them.
+                let records = self.committed.get(topic_partition);
+                while let Ok(index) = usize::try_from(reached.0)
+                    && records.and_then(|records| records.get(index)) == Some(&NO_RECORD_ID)
+                {
+                    reached += 1;
+                }
                 if reached < *offset && !self.unclean.contains(topic_partition) {
                     let text =
                         format!("{key:?} is committed at {offset}, but read up to {reached}");

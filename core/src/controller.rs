@@ -7,7 +7,9 @@ pub mod placement;
 pub mod registry;
 
 use crate::base::config::BrokerConfig;
-use crate::base::ids::{BrokerId, CONSUMER_OFFSETS, ControllerId, NodeId, TopicPartition};
+use crate::base::ids::{
+    BrokerId, CONSUMER_OFFSETS, ControllerId, NodeId, TRANSACTION_STATE, TopicPartition,
+};
 use crate::base::timer::Timer;
 use crate::kernel::limits::PARTITIONS_MAX;
 use crate::kernel::rng::Stream;
@@ -111,7 +113,13 @@ impl Controller {
             | Request::Heartbeat(_)
             | Request::LeaveGroup(_)
             | Request::OffsetCommit(_)
-            | Request::OffsetFetch(_) => {
+            | Request::OffsetFetch(_)
+            | Request::InitProducerId(_)
+            | Request::AddPartitionsToTxn(_)
+            | Request::AddOffsetsToTxn(_)
+            | Request::TxnOffsetCommit(_)
+            | Request::EndTxn(_)
+            | Request::WriteTxnMarkers(_) => {
                 unreachable!("invariant: brokers and clients send these to brokers alone")
             }
         }
@@ -596,11 +604,12 @@ impl Controller {
     ) -> Result<Vec<Vec<BrokerId>>, (ErrorCode, String)> {
         if request.assignments.is_empty() {
             let mut placer = StripedReplicaPlacer::new(&self.image, &mut self.placement);
-            let factor = if &*request.name == CONSUMER_OFFSETS {
-                request.replication_factor.min(placer.usable_count())
-            } else {
-                request.replication_factor
-            };
+            let factor =
+                if &*request.name == CONSUMER_OFFSETS || &*request.name == TRANSACTION_STATE {
+                    request.replication_factor.min(placer.usable_count())
+                } else {
+                    request.replication_factor
+                };
             return (0..request.partition_count)
                 .map(|_| placer.place(factor, &mut self.placement))
                 .collect::<Result<_, PlacementError>>()

@@ -50,10 +50,11 @@ use crate::trace::event::TraceEvent;
 use crate::trace::out::{Out, ReplyTo};
 use crate::wire::api::{
     HeartbeatRequest, HeartbeatResponse, JoinGroupRequest, LeaveGroupRequest, LeaveGroupResponse,
-    OffsetCommitRequest, OffsetFetchRequest, OffsetFetchResponse, Response, SyncGroupRequest,
+    OffsetCommitRequest, OffsetCommitResponse, OffsetFetchRequest, OffsetFetchResponse, Response,
+    SyncGroupRequest, TxnOffsetCommitRequest, TxnOffsetCommitResponse,
 };
 use crate::wire::error_code::ErrorCode;
-use crate::wire::record::Record;
+use crate::wire::record::{ProducerStamp, Record};
 use context::Context;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -88,6 +89,8 @@ pub struct CoordinatorAppend {
     pub partition: u32,
     /// The records.
     pub records: Vec<Record>,
+    /// Whose transaction they belong to; nobody's for most.
+    pub producer: ProducerStamp,
 }
 
 /// The partition of `__consumer_offsets` that a group lives in: Java's `String.hashCode` of its id,
@@ -360,6 +363,57 @@ impl GroupCoordinator {
         }
     }
 
+    /// Answers `TxnOffsetCommit`: the offsets wait for the end of the transaction.
+    ///
+    /// # Errors sent
+    /// As for `OffsetCommit`.
+    /// # Source
+    /// `GroupCoordinatorService#commitTransactionalOffsets` (Kafka 1eb7644).
+    pub fn handle_txn_offset_commit(
+        &mut self,
+        reply: ReplyTo,
+        request: &TxnOffsetCommitRequest,
+        out: &mut Out,
+    ) {
+        let commit = &request.commit;
+        let producer = ProducerStamp {
+            producer_id: request.producer_id,
+            producer_epoch: request.producer_epoch,
+            base_sequence: -1,
+            is_transactional: true,
+            is_control: false,
+        };
+        match self.active_partition(&commit.group_id) {
+            Err(error) => {
+                let OffsetCommitResponse { partitions } = offsets::commit_response(commit, error);
+                let response = TxnOffsetCommitResponse { partitions };
+                out.respond(reply, Response::TxnOffsetCommit(response));
+            }
+            Ok(partition) => {
+                self.on_partition(partition, out, |partition, ctx| {
+                    partition.commit_for(reply, commit, producer, ctx);
+                });
+            }
+        }
+    }
+
+    /// A record that the log holds waits for the end of a transaction.
+    pub fn on_open_offsets(&mut self, partition: u32, producer_id: i64, record: &Record) {
+        if let Some(partition) = self.partitions.get_mut(&partition) {
+            partition.await_end(producer_id, record.clone());
+        }
+    }
+
+    /// A marker was appended: the offsets of this producer's transaction are committed, or gone.
+    ///
+    /// # Source
+    /// `GroupCoordinatorService#completeTransaction` (Kafka 1eb7644).
+    pub fn on_transaction_ended(&mut self, partition: u32, end: (i64, bool), out: &mut Out) {
+        self.on_partition(partition, out, |partition, ctx| {
+            partition.on_transaction_ended(end, ctx);
+        });
+    }
+
     /// Answers `OffsetFetch`.
     ///
     /// # Errors sent
@@ -511,6 +565,7 @@ impl GroupCoordinator {
                 append_id,
                 partition: index,
                 records,
+                producer: write.producer,
             });
             partition.await_append(append_id, write);
         }

@@ -19,4 +19,5 @@ pub mod node;
 pub mod replication;
 pub mod sim;
 pub mod trace;
+pub mod transaction;
 pub mod wire;

@@ -108,7 +108,7 @@ impl Bench {
                     self.timers.remove(&timer);
                 }
                 Effect::Trace(event) => self.trace.push(event),
-                Effect::Response { .. } | Effect::Exit(_) => {}
+                Effect::Response { .. } | Effect::Close(_) | Effect::Exit(_) => {}
             }
         }
     }
@@ -224,6 +224,7 @@ impl Bench {
                 log_start_offset: Offset(0),
                 diverging_epoch: None,
                 current_leader: None,
+                aborted: Vec::new(),
                 batches: vec![batch],
             }],
         }));

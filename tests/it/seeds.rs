@@ -90,15 +90,29 @@ impl Writer {
         let linger = self.0.of(&["0", "5", "200"]);
         let in_flight = self.0.of(&["1", "5"]);
         let timeout = self.0.of(&["2000", "10000"]);
-        let delivery = self.0.of(&["3000", "30000"]);
+        // Not less than linger and one request together.
+        let delivery = match (self.0.of(&["short", "long"]), timeout) {
+            ("short", "2000") => "3000",
+            ("short", _) => "11000",
+            _ => "30000",
+        };
         let arrivals = self.0.of(&["random", "even"]);
         let batch = self.0.of(&["16384", "0", "400"]);
+        let kind = self.0.of(&["", "", "plain", "transactions"]);
+        let extra = match (acks, kind) {
+            ("all", "plain") => String::from(" enable.idempotence=false"),
+            ("all", "transactions") => format!(
+                " transactional.id=t{producer} transaction-records=5 transaction-abort-every=3 \
+                 transaction.timeout.ms=20000"
+            ),
+            _ => String::new(),
+        };
         let _ = writeln!(
             text,
             "producer p{producer} topic=t{topic} every={every}ms records={records} acks={acks} \
              {keys} arrivals={arrivals} linger.ms={linger} batch.size={batch} \
              max.in.flight.requests.per.connection={in_flight} request.timeout.ms={timeout} \
-             delivery.timeout.ms={delivery}"
+             delivery.timeout.ms={delivery}{extra}"
         );
     }
 

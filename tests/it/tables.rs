@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use terrarium_core::base::config::{Acks, BrokerConfig, TopicConfig};
+use terrarium_core::base::config::{Acks, BrokerConfig, IsolationLevel, TopicConfig};
 use terrarium_core::base::ids::{
     BrokerId, CorrelationId, NodeId, Offset, RecordId, TopicId, TopicPartition,
 };
@@ -520,6 +520,8 @@ impl Broker {
         let request = ProduceRequest {
             acks,
             timeout_ms: 30_000,
+            transactional_id: None,
+            retried: Vec::new(),
             batches: vec![(ID, batch(1))],
         };
         self.run(|manager, out| manager.handle_produce(client(correlation), &request, out));
@@ -563,6 +565,7 @@ impl Broker {
                 log_start_offset: Offset(0),
                 diverging_epoch: None,
                 current_leader: None,
+                aborted: Vec::new(),
                 batches,
             }],
         });
@@ -650,6 +653,7 @@ fn follower_fetch(offset: i64, epoch: i32) -> FetchRequest {
         max_wait_ms: 500,
         min_bytes: 1,
         max_bytes: 1_000_000,
+        isolation_level: IsolationLevel::ReadUncommitted,
         partitions: vec![FetchPartition {
             topic_partition: ID,
             fetch_offset: Offset(offset),

@@ -166,6 +166,8 @@ fn producer<'a>(mut words: impl Iterator<Item = &'a str>) -> Result<ProducerSpec
             keys: Keys::RoundRobin,
             partition: None,
             value_bytes: 0,
+            transaction_records: 1,
+            transaction_abort_every: None,
         },
     };
     for word in words {
@@ -192,6 +194,10 @@ fn producer<'a>(mut words: impl Iterator<Item = &'a str>) -> Result<ProducerSpec
                 };
             }
             "partition" => spec.workload.partition = Some(number(value)?),
+            "transaction-records" => spec.workload.transaction_records = number(value)?,
+            "transaction-abort-every" => {
+                spec.workload.transaction_abort_every = Some(number(value)?);
+            }
             "bytes" => spec.workload.value_bytes = number(value)?,
             _ => spec.config.set(name, value).map_err(setting)?,
         }
@@ -254,6 +260,13 @@ fn consumer<'a>(mut words: impl Iterator<Item = &'a str>) -> Result<ConsumerSpec
                     topic: Arc::from(value),
                     config: ProducerConfig::default(),
                 });
+            }
+            "transactional.id" => {
+                let output = spec
+                    .output
+                    .as_mut()
+                    .ok_or("transactional.id needs output=")?;
+                output.config.set(name, value).map_err(setting)?;
             }
             _ => spec.config.set(name, value).map_err(setting)?,
         }

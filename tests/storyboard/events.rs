@@ -355,6 +355,65 @@ fn said(sim: &Sim, entry: &TraceEntry) -> String {
         } => {
             format!("{} {error_code}, {records} records", part(topic_partition))
         }
+        E::ProducerIdAssigned {
+            producer_id,
+            producer_epoch,
+        } => format!("id={producer_id} epoch={producer_epoch}"),
+        E::DuplicateFound {
+            topic_partition,
+            base_sequence,
+            base_offset,
+            ..
+        } => format!(
+            "{} sequence={base_sequence} at {base_offset}",
+            part(topic_partition)
+        ),
+        E::DuplicateAppended {
+            topic_partition,
+            base_offset,
+            records,
+        } => format!(
+            "{} at {base_offset}, {records} records",
+            part(topic_partition)
+        ),
+        E::SendBlocked { waits_for_memory } => String::from(if *waits_for_memory {
+            "for memory"
+        } else {
+            "for metadata"
+        }),
+        E::SendFailed { topic, exception } => format!("{topic} {exception}"),
+        E::BatchSplit {
+            topic_partition,
+            batches,
+        } => format!("{} into {batches}", part(topic_partition)),
+        E::TransactionStateChanged {
+            transactional_id,
+            previous,
+            state,
+            producer_id,
+            producer_epoch,
+        } => format!(
+            "{transactional_id} {} -> {} id={producer_id} epoch={producer_epoch}",
+            previous.name(),
+            state.name()
+        ),
+        E::TransactionMarkerWritten {
+            topic_partition,
+            offset,
+            is_commit,
+            ..
+        } => {
+            let how = if *is_commit { "commit" } else { "abort" };
+            format!("{} {how} at {offset}", part(topic_partition))
+        }
+        E::TransactionBegun { transactional_id } => transactional_id.to_string(),
+        E::TransactionEnded {
+            transactional_id,
+            is_commit,
+        } => {
+            let how = if *is_commit { "committed" } else { "aborted" };
+            format!("{transactional_id} {how}")
+        }
         E::TimerFired { timer } => format!("{timer:?}"),
         E::TopicCreated { name, partitions } => format!("{name} partitions={partitions}"),
         E::PacketLost { to, reason, .. } => format!("to {} {reason:?}", node(sim, *to)),

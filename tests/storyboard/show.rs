@@ -8,6 +8,7 @@ use terrarium_core::sim::action;
 use terrarium_core::sim::simulation::{Node, Sim};
 use terrarium_core::sim::view::{BrokerView, ProcessState, ReplicaView};
 use terrarium_core::trace::event::TraceEntry;
+use terrarium_core::wire::record::RecordValue;
 
 /// Prints what a `show` line asks for.
 pub(super) fn show(sim: &Sim, what: &str) -> Result<String, String> {
@@ -178,6 +179,9 @@ fn show_replica(broker: &BrokerView, replica: &ReplicaView) -> String {
         replica.log_end_offset,
         list(epochs)
     );
+    if replica.last_stable_offset != replica.high_watermark {
+        let _ = write!(text, " lso={}", replica.last_stable_offset);
+    }
     if replica.is_leader {
         let _ = write!(
             text,
@@ -209,8 +213,12 @@ fn show_log(sim: &Sim, id: TopicPartition, broker: &str) -> Result<String, Strin
         Some(Node::Controller(_) | Node::Client(_) | Node::ClientDown { .. }) | None => None,
     };
     let log = log.ok_or("it has no such log")?;
-    let records = log.records().map(|(offset, record)| {
-        format!("{offset} {:?}\n", record.as_text().map_or("", |text| text))
+    let records = log.records().map(|(offset, record)| match &record.value {
+        RecordValue::EndTransaction {
+            is_commit: true, ..
+        } => format!("{offset} commit\n"),
+        RecordValue::EndTransaction { .. } => format!("{offset} abort\n"),
+        _ => format!("{offset} {:?}\n", record.as_text().map_or("", |text| text)),
     });
     Ok(records.collect())
 }

@@ -19,6 +19,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "coordinator",
         &["kernel", "base", "wire", "trace", "assignor"],
     ),
+    ("transaction", &["kernel", "base", "wire", "trace"]),
     ("client", &["kernel", "base", "wire", "trace", "assignor"]),
     (
         "node",
@@ -32,6 +33,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "assignor",
             "controller",
             "coordinator",
+            "transaction",
             "client",
         ],
     ),
@@ -46,6 +48,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "replication",
             "controller",
             "coordinator",
+            "transaction",
             "client",
             "node",
         ],
@@ -136,7 +139,8 @@ fn modules_of_the_core_use_only_what_they_may() {
 fn handlers_name_their_source() {
     let mut faults = String::new();
     let sources = files("core/src", ".rs").into_iter().filter(|(file, _)| {
-        ["coordinator", "controller", "node"].contains(&module(file)) && !file.contains("/tests")
+        ["coordinator", "controller", "node", "transaction"].contains(&module(file))
+            && !file.contains("/tests")
     });
     let mut seen = 0;
     for (file, text) in sources {

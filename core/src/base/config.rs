@@ -9,7 +9,7 @@ mod producer;
 mod topic;
 
 pub use broker::BrokerConfig;
-pub use consumer::{AutoOffsetReset, ConsumerConfig};
+pub use consumer::{AutoOffsetReset, ConsumerConfig, IsolationLevel};
 pub use producer::{Acks, ProducerConfig};
 pub use topic::TopicConfig;
 
@@ -113,6 +113,22 @@ impl SettingValue for bool {
     }
     fn render(&self) -> String {
         self.to_string()
+    }
+}
+
+impl SettingValue for Option<bool> {
+    fn parse(text: &str) -> Result<Self, String> {
+        match text.trim() {
+            "" | "null" => Ok(None),
+            text => bool::parse(text).map(Some),
+        }
+    }
+    fn render(&self) -> String {
+        String::from(match self {
+            None => "null",
+            Some(true) => "true",
+            Some(false) => "false",
+        })
     }
 }
 

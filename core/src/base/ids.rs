@@ -213,5 +213,8 @@ impl fmt::Display for Offset {
     }
 }
 
+/// The topic that holds the states of transactions.
+pub const TRANSACTION_STATE: &str = "__transaction_state";
+
 /// The topic that holds committed offsets and group metadata.
 pub const CONSUMER_OFFSETS: &str = "__consumer_offsets";

@@ -29,6 +29,10 @@ pub enum Timer {
     FetchExpiry(u64),
     /// Broker: the creation of `__consumer_offsets` may be asked for again.
     CreateOffsetsTopic,
+    /// Transaction coordinator: markers that are missing are sent (again).
+    TransactionMarkers,
+    /// Transaction coordinator: transactions that have run out of time are looked for.
+    TransactionTimeouts,
     /// Group coordinator: the join phase of a group closes (`join-<group>`).
     JoinPhase(GroupId),
     /// Group coordinator: members that did not sync are removed (`sync-<group>`).

@@ -26,7 +26,7 @@ use crate::kernel::rng::Stream;
 use crate::kernel::time::{SimTime, Span};
 use crate::trace::event::{Disconnect, MemberState, TraceEvent};
 use crate::trace::out::{Exit, Out};
-use crate::wire::api::{JoinGroupResponse, Response};
+use crate::wire::api::{JoinGroupResponse, OffsetCommitRequest, Response};
 use crate::wire::record::Record;
 use serde::Serialize;
 use std::collections::{BTreeMap, VecDeque};
@@ -65,6 +65,9 @@ pub struct Consumer {
     position_failures: u32,
     stream: Stream,
     records_processed: u64,
+    /// The commit that a transaction is to carry.
+    #[serde(skip)]
+    transaction: Option<OffsetCommitRequest>,
     /// Processed records that go on to the output topic.
     #[serde(skip)]
     outputs: Vec<Record>,
@@ -107,6 +110,8 @@ pub enum CommitMode {
     Sync,
     /// `commitAsync()` after each batch.
     Async,
+    /// `sendOffsetsToTransaction()` after each batch.
+    Transaction,
 }
 
 /// What a consumer knows of its place in the group (`AbstractCoordinator`).
@@ -228,6 +233,7 @@ impl Consumer {
             position_failures: 0,
             stream,
             records_processed: 0,
+            transaction: None,
             outputs: Vec::new(),
             settings,
         }
@@ -296,6 +302,22 @@ impl Consumer {
     /// Records processed so far by this process.
     pub const fn records_processed(&self) -> u64 {
         self.records_processed
+    }
+
+    /// What a transaction is to commit, when a batch is done and nobody has asked yet.
+    pub fn take_transaction(&mut self) -> Option<OffsetCommitRequest> {
+        self.transaction.take()
+    }
+
+    /// The transaction with this batch's offsets is committed: the application polls again.
+    pub fn on_transaction_committed(&mut self, out: &mut Out) {
+        if self.app == App::Committing {
+            for owned in self.partitions.values_mut() {
+                owned.committed = owned.processed.or(owned.committed);
+            }
+            self.after_sync_commit(out);
+            self.poll(out);
+        }
     }
 
     /// Processed records for the output topic, since the last call.

@@ -120,6 +120,19 @@ impl ClientMetadata {
             .map(|leader| (leader, partition.leader_epoch))
     }
 
+    /// The partitions that a broker leads, in order.
+    pub fn led_by(&self, broker: BrokerId) -> Vec<TopicPartition> {
+        let mut led = Vec::new();
+        for (topic, known) in &self.topics {
+            for (number, partition) in (0..).zip(&known.partitions) {
+                if partition.leader == Some(broker) {
+                    led.push(TopicPartition::new(*topic, number));
+                }
+            }
+        }
+        led
+    }
+
     /// Takes in a leader that an error named (KIP-951). True if it was news.
     pub fn update_leader(
         &mut self,

@@ -1,24 +1,31 @@
-//! The producer: accumulator, sender, retries.
+//! The producer: accumulator, sender, idempotence, transactions.
 
 pub mod accumulator;
+pub mod idempotence;
 pub mod partitioner;
+mod sender;
+#[cfg(test)]
+mod tests;
+pub mod transaction;
 
 use self::accumulator::{Accumulator, ProducerBatch};
-use self::partitioner::{StickyPartitioner, partition_for_key};
+use self::idempotence::Idempotence;
+use self::partitioner::{Choices, StickyPartitioner, partition_for_key};
+use self::transaction::Transactions;
 use super::backoff::Backoff;
 use super::metadata::{ClientMetadata, MetadataConfig};
 use crate::base::config::{Acks, ProducerConfig};
-use crate::base::ids::{BrokerId, CorrelationId, NodeId, Offset, TopicPartition};
+use crate::base::ids::{BrokerId, CorrelationId, NodeId, TopicId, TopicPartition};
 use crate::base::timer::Timer;
 use crate::kernel::rng::Stream;
 use crate::kernel::time::{SimTime, Span};
 use crate::trace::event::{Disconnect, TraceEvent};
 use crate::trace::out::Out;
-use crate::wire::api::{ProducePartitionResponse, ProduceRequest, Request, Response};
+use crate::wire::api::{InitProducerIdRequest, Request, Response};
 use crate::wire::error_code::ErrorCode;
 use crate::wire::record::Record;
 use serde::Serialize;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 /// A producer (`KafkaProducer` and its `Sender`).
@@ -28,9 +35,23 @@ pub struct Producer {
     metadata: ClientMetadata,
     accumulator: Accumulator,
     sticky: StickyPartitioner,
+    /// Id and sequences; unset without idempotence.
+    idempotence: Option<Idempotence>,
+    /// Unset without a transactional id.
+    transactions: Option<Transactions>,
+    /// The request for a producer id that has no answer yet, without transactions.
+    id_request: Option<CorrelationId>,
+    /// A producer id is not asked for before this instant.
+    id_retry_at: SimTime,
+    id_failures: u32,
     /// `send()` calls that wait for metadata or memory, oldest first.
     blocked: VecDeque<Blocked>,
+    /// Whether the first of them waits for memory.
+    waits_for_memory: bool,
     in_flight: BTreeMap<CorrelationId, InFlight>,
+    /// By broker: where the next request begins in its list of partitions, and since when it takes
+    /// no batches though some are ready.
+    nodes: BTreeMap<BrokerId, NodeProgress>,
     /// Whether `close()` waits for everything to be sent: nothing lingers any more.
     is_closing: bool,
     stream: Stream,
@@ -55,12 +76,25 @@ pub struct ToSend {
 struct Blocked {
     to_send: ToSend,
     since: SimTime,
+    /// Whether the trace says that it waits.
+    is_noted: bool,
 }
 
 #[derive(Clone, Debug, Serialize)]
 struct InFlight {
     broker: BrokerId,
     batches: Vec<(TopicPartition, ProducerBatch)>,
+}
+
+/// How the sender gets on with one broker.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+struct NodeProgress {
+    /// Index of the partition that the last request looked at last.
+    drain_index: u64,
+    /// When it last had batches that were ready.
+    ready_at: SimTime,
+    /// When it last took some.
+    drained_at: SimTime,
 }
 
 impl Producer {
@@ -71,6 +105,8 @@ impl Producer {
         topics: impl IntoIterator<Item = Arc<str>>,
         stream: Stream,
     ) -> Self {
+        // A scenario with settings that contradict each other does not get this far.
+        let config = config.effective().unwrap_or(config);
         let metadata = MetadataConfig {
             bootstrap,
             max_age: Span::from_millis(config.metadata_max_age_ms),
@@ -86,8 +122,18 @@ impl Producer {
             metadata: ClientMetadata::new(metadata, topics),
             accumulator: Accumulator::new(&config),
             sticky: StickyPartitioner::new(config.batch_size),
+            idempotence: (config.enable_idempotence == Some(true)).then(Idempotence::new),
+            transactions: config
+                .transactional_id
+                .clone()
+                .map(|id| Transactions::new(id, config.transaction_timeout_ms)),
+            id_request: None,
+            id_retry_at: SimTime::ZERO,
+            id_failures: 0,
             blocked: VecDeque::new(),
+            waits_for_memory: false,
             in_flight: BTreeMap::new(),
+            nodes: BTreeMap::new(),
             is_closing: false,
             stream,
             records_acknowledged: 0,
@@ -101,9 +147,23 @@ impl Producer {
         &self.config
     }
 
-    /// Begins to look around.
+    /// Begins to look around, and asks for a producer id.
     pub fn start(&mut self, out: &mut Out) {
+        let conflict = self.config.idempotence_conflict();
+        if let (None, Some(reason)) = (&self.idempotence, conflict) {
+            let client_id = self.config.client_id.as_deref().unwrap_or_default();
+            out.log(format!(
+                "[Producer clientId={client_id}] Idempotence is disabled: {reason}"
+            ));
+        }
         self.metadata.request_update(out);
+        self.pump(out);
+    }
+
+    /// Its id and epoch, with idempotence; -1 before it has them.
+    pub fn producer_id(&self) -> Option<(i64, i16)> {
+        let idempotence = self.idempotence.as_ref()?;
+        Some((idempotence.producer_id, idempotence.producer_epoch))
     }
 
     /// Whether `send()` blocks now.
@@ -136,12 +196,20 @@ impl Producer {
     /// `KafkaProducer.close`, `Sender.initiateClose`.
     pub fn request_close(&mut self, out: &mut Out) {
         self.is_closing = true;
+        // `Sender`: "Aborting incomplete transaction due to shutdown".
+        self.abort_transaction(out);
         self.pump(out);
     }
 
     /// Whether `close()` has been asked for and everything is acknowledged or given up.
     pub fn is_closed(&self) -> bool {
-        self.is_closing && self.records_queued() == 0 && self.records_in_flight() == 0
+        self.is_closing
+            && self.records_queued() == 0
+            && self.records_in_flight() == 0
+            && !self
+                .transactions
+                .as_ref()
+                .is_some_and(Transactions::is_completing)
     }
 
     /// Takes a record.
@@ -155,6 +223,7 @@ impl Producer {
         self.blocked.push_back(Blocked {
             to_send,
             since: out.now,
+            is_noted: false,
         });
         self.pump(out);
     }
@@ -190,6 +259,18 @@ impl Producer {
                 return false;
             };
             self.complete(request, &response.partitions, out);
+        } else if self.on_transaction_response(correlation, response, out) {
+            // Taken in.
+        } else if let (Response::InitProducerId(response), true) =
+            (response, self.id_request == Some(correlation))
+        {
+            self.id_request = None;
+            if response.error_code.is_none() {
+                self.id_failures = 0;
+                self.take_producer_id((response.producer_id, response.producer_epoch), out);
+            } else {
+                self.back_off_id(out);
+            }
         } else {
             return false;
         }
@@ -210,7 +291,15 @@ impl Producer {
             .metadata
             .on_disconnect(correlation, &mut self.stream, out);
         let request = self.in_flight.remove(&correlation);
-        if !was_metadata && request.is_none() {
+        let was_id = self.id_request == Some(correlation);
+        if was_id {
+            self.id_request = None;
+            self.back_off_id(out);
+        }
+        let was_transaction = self.on_transaction_disconnect(correlation, out);
+        // A broker closes the connection when it cannot say no (`acks=0`).
+        let is_closed = reason == Disconnect::Closed && self.config.acks == Acks::None;
+        if !was_metadata && request.is_none() && !was_id && !was_transaction && !is_closed {
             return false;
         }
         if reason != Disconnect::RequestTimedOut {
@@ -227,302 +316,210 @@ impl Producer {
         true
     }
 
-    /// Moves everything on that can move: blocked sends, expired batches, batches that are ready.
+    /// Moves everything on that can move: blocked sends, the producer id, the transaction, expired
+    /// batches, batches that are ready.
     ///
     /// # Source
     /// `Sender.runOnce`, `RecordAccumulator.ready` and `drain`.
     fn pump(&mut self, out: &mut Out) {
         self.unblock(out);
+        self.resolve_sequences(out);
+        self.ask_for_id(out);
+        self.transaction_step(out);
         self.expire(out);
         self.send_ready(out);
         self.arm_next(out);
     }
 
+    fn ask_for_id(&mut self, out: &mut Out) {
+        let is_wanted = self.transactions.is_none()
+            && self.id_request.is_none()
+            && self
+                .idempotence
+                .as_ref()
+                .is_some_and(|known| !known.has_id());
+        if !is_wanted || out.now < self.id_retry_at {
+            return;
+        }
+        match self.metadata.pick_broker(out.now) {
+            Ok(broker) => {
+                let request = InitProducerIdRequest {
+                    transactional_id: None,
+                    transaction_timeout_ms: self.config.transaction_timeout_ms,
+                    producer_id: -1,
+                    producer_epoch: -1,
+                };
+                let timeout = Span::from_millis(self.config.request_timeout_ms);
+                let body = Request::InitProducerId(request);
+                self.id_request = Some(out.request(NodeId::Broker(broker), body, timeout));
+            }
+            Err(retry_at) => self.id_retry_at = retry_at,
+        }
+    }
+
+    fn back_off_id(&mut self, out: &Out) {
+        self.id_failures += 1;
+        let wait = backoff(&self.config).after(self.id_failures, &mut self.stream);
+        self.id_retry_at = out.now + wait;
+    }
+
+    fn take_producer_id(&mut self, (producer_id, producer_epoch): (i64, i16), out: &mut Out) {
+        if let Some(idempotence) = &mut self.idempotence {
+            idempotence.set_identity(producer_id, producer_epoch);
+            idempotence.reset_sequences();
+        }
+        out.trace(TraceEvent::ProducerIdAssigned {
+            producer_id,
+            producer_epoch,
+        });
+    }
+
+    /// Puts blocked records into batches, as far as metadata and memory allow.
+    ///
+    /// # Source
+    /// `KafkaProducer.doSend`, `RecordAccumulator.append`.
     fn unblock(&mut self, out: &mut Out) {
         let max_block = Span::from_millis(self.config.max_block_ms);
+        self.waits_for_memory = false;
         while let Some(front) = self.blocked.front() {
+            let since = front.since;
             let size = front.to_send.record.size_bytes;
-            let known = self.metadata.topic_by_name(&front.to_send.topic);
-            let target = known.and_then(|(topic_id, topic)| {
-                let count = u32::try_from(topic.partitions.len()).unwrap_or(u32::MAX);
-                (count != 0).then_some((topic_id, count))
-            });
-            if let Some((topic_id, count)) = target {
-                let partition = match (front.to_send.partition, &front.to_send.record.key) {
-                    (Some(partition), _) if partition < count => partition,
-                    (None, Some(key)) => partition_for_key(key.as_bytes(), count),
-                    // An explicit partition that does not exist (yet) waits for metadata.
-                    (Some(_), _) => break,
-                    (None, None) => {
-                        self.sticky
-                            .partition(topic_id, &self.metadata, &mut self.stream)
-                    }
-                };
-                let topic_partition = TopicPartition::new(topic_id, partition);
+            let limit = self.config.max_request_size.min(self.config.buffer_memory);
+            if limit < i64::from(size) {
+                self.throw("RecordTooLargeException", out);
+                continue;
+            }
+            let target = self.partition_for_front();
+            if let Some(topic_partition) = target {
                 if self.accumulator.has_room(topic_partition, size) {
-                    let Some(blocked) = self.blocked.pop_front() else {
-                        break;
-                    };
-                    let record = blocked.to_send.record;
-                    let record_id = record.record_id;
-                    if blocked.to_send.partition.is_none() && record.key.is_none() {
-                        self.sticky.on_append(topic_id, size);
-                    }
-                    self.accumulator
-                        .append(topic_partition, record, blocked.since);
-                    out.trace(TraceEvent::RecordQueued {
-                        topic_partition,
-                        record_id,
-                    });
+                    self.append_front(topic_partition, out);
                     continue;
                 }
+                self.waits_for_memory = true;
             }
-            if out.now < front.since + max_block {
-                break;
+            if since + max_block <= out.now {
+                // Kafka 2.5 and later: both are `TimeoutException`s.
+                let exception = match target {
+                    Some(_) => "BufferExhaustedException",
+                    None => "TimeoutException",
+                };
+                self.throw(exception, out);
+                continue;
             }
-            // TimeoutException or BufferExhaustedException, after max.block.ms.
-            let topic = known.map_or_else(Default::default, |(topic_id, _)| topic_id);
-            self.blocked.pop_front();
-            self.records_failed += 1;
-            out.trace(TraceEvent::BatchFailed {
-                topic_partition: TopicPartition::new(topic, 0),
-                error_code: ErrorCode::RequestTimedOut,
-                records: 1,
-            });
+            break;
         }
-        match self.blocked.front() {
-            Some(front) => out.arm_at(Timer::ProducerBlocked, front.since + max_block),
+        let waits_for_memory = self.waits_for_memory;
+        match self.blocked.front_mut() {
+            Some(front) => {
+                out.arm_at(Timer::ProducerBlocked, front.since + max_block);
+                if !front.is_noted {
+                    front.is_noted = true;
+                    out.trace(TraceEvent::SendBlocked { waits_for_memory });
+                }
+            }
             None => out.cancel(Timer::ProducerBlocked),
         }
     }
 
-    /// Batches that have waited for `delivery.timeout.ms` fail, in the queue and on their way; an
-    /// answer that comes later finds nobody.
-    ///
-    /// # Source
-    /// `Sender.sendProducerData`, `getExpiredInflightBatches`.
-    fn expire(&mut self, out: &mut Out) {
-        let limit = Span::from_millis(self.config.delivery_timeout_ms);
-        let mut late = Vec::new();
-        for request in self.in_flight.values_mut() {
-            let batches = std::mem::take(&mut request.batches);
-            let (expired, kept) = batches
-                .into_iter()
-                .partition(|(_, batch)| batch.created_at() + limit <= out.now);
-            request.batches = kept;
-            late.push(expired);
-        }
-        for (topic_partition, batch) in late.into_iter().flatten() {
-            self.fail(topic_partition, &batch, ErrorCode::RequestTimedOut, out);
-        }
-        for (topic_partition, batch) in self.accumulator.take_expired(out.now, limit) {
-            self.fail(topic_partition, &batch, ErrorCode::RequestTimedOut, out);
-        }
-    }
-
-    fn send_ready(&mut self, out: &mut Out) {
-        let mut by_leader: BTreeMap<BrokerId, Vec<TopicPartition>> = BTreeMap::new();
-        let mut ready: BTreeSet<BrokerId> = BTreeSet::new();
-        let mut is_leader_missing = false;
-        let flushes = self.is_blocked() || self.is_closing;
-        for topic_partition in self.accumulator.partitions_with_batches() {
-            match self.metadata.leader(topic_partition) {
-                None => is_leader_missing = true,
-                Some((leader, _)) => {
-                    if self.accumulator.is_ready(topic_partition, flushes, out.now) {
-                        ready.insert(leader);
-                    }
-                    by_leader.entry(leader).or_default().push(topic_partition);
-                }
-            }
-        }
-        if is_leader_missing {
-            self.metadata.request_update(out);
-        }
-        for leader in ready {
-            if self.may_send_to(leader, out.now)
-                && let Some(partitions) = by_leader.get(&leader)
-            {
-                self.send_to(leader, partitions, out);
+    /// The first blocked `send()` throws.
+    fn throw(&mut self, exception: &str, out: &mut Out) {
+        if let Some(front) = self.blocked.pop_front() {
+            self.records_failed += 1;
+            out.trace(TraceEvent::SendFailed {
+                topic: front.to_send.topic,
+                exception: Arc::from(exception),
+            });
+            if let Some(transactions) = &mut self.transactions {
+                transactions.on_batch_failed(ErrorCode::RequestTimedOut);
             }
         }
     }
 
-    fn may_send_to(&self, broker: BrokerId, now: SimTime) -> bool {
-        let in_flight = self
-            .in_flight
-            .values()
-            .filter(|one| one.broker == broker)
-            .count();
-        let limit = self.config.max_in_flight_requests_per_connection;
-        i64::try_from(in_flight).unwrap_or(i64::MAX) < limit
-            && self.metadata.is_reachable(broker, now)
-    }
-
-    /// One request with at most one batch of each partition that this broker leads.
-    fn send_to(&mut self, broker: BrokerId, partitions: &[TopicPartition], out: &mut Out) {
-        let mut batches = Vec::new();
-        let mut bytes = 0;
-        let keeps_order = self.config.max_in_flight_requests_per_connection == 1;
-        for topic_partition in partitions {
-            let is_muted = keeps_order && self.is_in_flight(*topic_partition);
-            if is_muted || !self.accumulator.may_drain(*topic_partition, out.now) {
-                continue;
-            }
-            let size = self.accumulator.first_size(*topic_partition);
-            let limit = u64::try_from(self.config.max_request_size).unwrap_or_default();
-            if !batches.is_empty() && limit < bytes + size {
-                break;
-            }
-            if let Some(batch) = self.accumulator.take_first(*topic_partition) {
-                bytes += size;
-                batches.push((*topic_partition, batch));
-            }
+    /// Where the first blocked record goes; unset while the metadata do not say.
+    fn partition_for_front(&mut self) -> Option<TopicPartition> {
+        let front = self.blocked.front()?;
+        let (topic_id, topic) = self.metadata.topic_by_name(&front.to_send.topic)?;
+        let count = u32::try_from(topic.partitions.len()).unwrap_or(u32::MAX);
+        if count == 0 {
+            return None;
         }
-        if batches.is_empty() {
-            return;
-        }
-        let request = ProduceRequest {
-            acks: self.config.acks,
-            timeout_ms: self.config.request_timeout_ms,
-            batches: batches
-                .iter()
-                .map(|(id, batch)| (*id, batch.to_wire()))
-                .collect(),
+        let key = front.to_send.record.key.as_ref();
+        let key = key.filter(|_| !self.config.partitioner_ignore_keys);
+        let partition = match (front.to_send.partition, key) {
+            (Some(partition), _) if partition < count => partition,
+            // An explicit partition that does not exist (yet) waits for metadata.
+            (Some(_), _) => return None,
+            (None, Some(key)) => partition_for_key(key.as_bytes(), count),
+            (None, None) => self.sticky_partition(topic_id, count),
         };
-        let to = NodeId::Broker(broker);
-        let body = Request::Produce(request);
-        if self.config.acks == Acks::None {
-            out.send(to, body);
-            for (topic_partition, batch) in batches {
-                self.acknowledge(topic_partition, &batch, Offset::UNKNOWN, out);
-            }
-            return;
-        }
-        let timeout = Span::from_millis(self.config.request_timeout_ms);
-        let correlation = out.request(to, body, timeout);
-        self.in_flight
-            .insert(correlation, InFlight { broker, batches });
+        Some(TopicPartition::new(topic_id, partition))
     }
 
-    fn is_in_flight(&self, topic_partition: TopicPartition) -> bool {
-        self.in_flight
-            .values()
-            .any(|request| request.batches.iter().any(|(id, _)| *id == topic_partition))
+    fn sticky_partition(&mut self, topic: TopicId, count: u32) -> u32 {
+        if let Some(partition) = self.sticky.current(topic) {
+            let id = TopicPartition::new(topic, partition);
+            // The last look was before the batch was full, perhaps.
+            let is_complete = self.accumulator.is_last_complete(id);
+            self.sticky.on_append(topic, 0, is_complete);
+        }
+        if let Some(partition) = self.sticky.current(topic) {
+            return partition;
+        }
+        let random = self.stream.below(u64::from(u32::MAX));
+        let partition = self.choices(topic, count).pick(random);
+        self.sticky.choose(topic, partition);
+        partition
     }
 
-    /// The next instant at which something becomes ready or expires.
-    fn arm_next(&self, out: &mut Out) {
-        let limit = Span::from_millis(self.config.delivery_timeout_ms);
-        let on_their_way = self.in_flight.values().flat_map(|request| &request.batches);
-        let expiry = on_their_way.map(|(_, batch)| batch.created_at() + limit);
-        let mut next = self
-            .accumulator
-            .next_due(out.now, limit)
-            .into_iter()
-            .chain(expiry)
-            .min();
-        for topic_partition in self.accumulator.partitions_with_batches() {
-            if let Some((leader, _)) = self.metadata.leader(topic_partition)
-                && !self.metadata.is_reachable(leader, out.now)
-            {
-                let at = self.metadata.reachable_at(leader);
-                next = Some(next.map_or(at, |known| known.min(at)));
-            }
-        }
-        match next {
-            Some(at) => out.arm_at(Timer::ProducerSend, at),
-            None => out.cancel(Timer::ProducerSend),
-        }
-    }
-
-    /// Takes in what became of a request's batches.
-    ///
     /// # Source
-    /// `Sender.completeBatch`, `canRetry`.
-    /// # Simplified
-    /// A batch that is too large fails; Kafka splits it and tries on.
-    fn complete(&mut self, request: InFlight, answers: &[ProducePartitionResponse], out: &mut Out) {
-        // Later batches go back first, so that the queue keeps its order.
-        for (topic_partition, batch) in request.batches.into_iter().rev() {
-            let answer = answers
-                .iter()
-                .find(|one| one.topic_partition == topic_partition);
-            let Some(answer) = answer else { continue };
-            if answer.error_code.is_none() {
-                self.acknowledge(topic_partition, &batch, answer.base_offset, out);
+    /// `RecordAccumulator.partitionReady`, `BuiltInPartitioner.updatePartitionLoadStats`.
+    fn choices(&self, topic: TopicId, count: u32) -> Choices {
+        let patience = Span::from_millis(self.config.partitioner_availability_timeout_ms);
+        let mut choices = Choices {
+            count,
+            available: Vec::new(),
+            queues: None,
+        };
+        let mut queues = Vec::new();
+        let mut are_all_known = self.config.partitioner_adaptive_partitioning_enable;
+        for partition in 0..count {
+            let id = TopicPartition::new(topic, partition);
+            let length = self.accumulator.queue_length(id);
+            are_all_known &= length.is_some();
+            let Some((leader, _)) = self.metadata.leader(id) else {
                 continue;
+            };
+            choices.available.push(partition);
+            let node = self.nodes.get(&leader).copied().unwrap_or_default();
+            let is_stuck = patience != Span::ZERO && node.drained_at + patience < node.ready_at;
+            if !is_stuck {
+                queues.push((partition, length.unwrap_or_default()));
             }
-            let mut batch = batch;
-            if let Some((leader, leader_epoch)) = answer.current_leader
-                && self
-                    .metadata
-                    .update_leader(topic_partition, leader, leader_epoch)
-            {
-                batch.skip_backoff();
-            }
-            if REFRESHING.contains(&answer.error_code) {
-                self.metadata.request_update(out);
-            }
-            self.retry_or_fail(topic_partition, batch, answer.error_code, out);
         }
+        choices.queues = (are_all_known && !queues.is_empty()).then_some(queues);
+        choices
     }
 
-    fn retry_or_fail(
-        &mut self,
-        topic_partition: TopicPartition,
-        mut batch: ProducerBatch,
-        error_code: ErrorCode,
-        out: &mut Out,
-    ) {
-        let limit = Span::from_millis(self.config.delivery_timeout_ms);
-        let may_retry = error_code.is_retriable()
-            && i64::from(batch.attempts()) < self.config.retries
-            && out.now < batch.created_at() + limit;
-        if !may_retry {
-            self.fail(topic_partition, &batch, error_code, out);
+    fn append_front(&mut self, topic_partition: TopicPartition, out: &mut Out) {
+        let Some(blocked) = self.blocked.pop_front() else {
             return;
+        };
+        let record = blocked.to_send.record;
+        let (record_id, size) = (record.record_id, record.size_bytes);
+        let has_key = record.key.is_some() && !self.config.partitioner_ignore_keys;
+        self.accumulator
+            .append(topic_partition, record, blocked.since);
+        if blocked.to_send.partition.is_none() && !has_key {
+            let is_complete = self.accumulator.is_last_complete(topic_partition);
+            self.sticky
+                .on_append(topic_partition.topic, size, is_complete);
         }
-        let backoff = backoff(&self.config);
-        let attempts = batch.schedule_retry(backoff, &mut self.stream, out.now);
-        out.trace(TraceEvent::BatchRetried {
+        if let Some(transactions) = &mut self.transactions {
+            transactions.on_record(topic_partition);
+        }
+        out.trace(TraceEvent::RecordQueued {
             topic_partition,
-            error_code,
-            attempts,
-        });
-        self.accumulator.put_back(topic_partition, batch);
-    }
-
-    fn acknowledge(
-        &mut self,
-        topic_partition: TopicPartition,
-        batch: &ProducerBatch,
-        base_offset: Offset,
-        out: &mut Out,
-    ) {
-        self.accumulator.release(batch);
-        self.records_acknowledged += u64::from(batch.record_count());
-        out.trace(TraceEvent::BatchAcknowledged {
-            topic_partition,
-            base_offset,
-            records: batch.record_count(),
-            queued_at: batch.created_at(),
-        });
-    }
-
-    fn fail(
-        &mut self,
-        topic_partition: TopicPartition,
-        batch: &ProducerBatch,
-        error_code: ErrorCode,
-        out: &mut Out,
-    ) {
-        self.accumulator.release(batch);
-        self.records_failed += u64::from(batch.record_count());
-        out.trace(TraceEvent::BatchFailed {
-            topic_partition,
-            error_code,
-            records: batch.record_count(),
+            record_id,
         });
     }
 }
@@ -533,11 +530,3 @@ const fn backoff(config: &ProducerConfig) -> Backoff {
         max_ms: config.retry_backoff_max_ms,
     }
 }
-
-/// Errors that say that the metadata are stale (`InvalidMetadataException`).
-const REFRESHING: [ErrorCode; 4] = [
-    ErrorCode::NotLeaderOrFollower,
-    ErrorCode::LeaderNotAvailable,
-    ErrorCode::UnknownTopicOrPartition,
-    ErrorCode::KafkaStorageError,
-];

@@ -8,7 +8,7 @@ use crate::base::ids::{
 use crate::kernel::time::{SimTime, Span};
 use crate::trace::out::{Out, ReplyTo};
 use crate::wire::api::Response;
-use crate::wire::record::Record;
+use crate::wire::record::{ProducerStamp, Record};
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -39,6 +39,8 @@ pub(super) struct Write {
     /// The records.
     #[serde(skip)]
     pub(super) records: Vec<Record>,
+    /// Whose transaction they belong to; nobody's for most.
+    pub(super) producer: ProducerStamp,
     /// The group; unset for a write that is about several.
     pub(super) group_id: Option<GroupId>,
     /// What follows when they are replicated, or when they are not.
@@ -133,6 +135,7 @@ impl Context<'_> {
     pub(super) fn write(&mut self, group_id: &GroupId, records: Vec<Record>, then: Then) {
         self.writes.push(Write {
             records,
+            producer: ProducerStamp::NONE,
             group_id: Some(group_id.clone()),
             then,
             answer: None,

@@ -11,9 +11,10 @@ use crate::kernel::time::{SimTime, Span};
 use crate::trace::out::ReplyTo;
 use crate::wire::api::{
     OffsetCommitRequest, OffsetCommitResponse, OffsetFetchRequest, OffsetFetchResponse, Response,
+    TxnOffsetCommitResponse,
 };
 use crate::wire::error_code::ErrorCode;
-use crate::wire::record::{CommittedOffset, Record};
+use crate::wire::record::{CommittedOffset, ProducerStamp, Record};
 
 /// `OffsetCommit` from this version on calls an unknown group by its name.
 const GROUP_ID_NOT_FOUND_VERSION: i16 = 9;
@@ -96,14 +97,36 @@ impl CoordinatorPartition {
     /// # Source
     /// `OffsetMetadataManager#commitOffset` (Kafka 1eb7644).
     /// # Simplified
-    /// Commits carry no metadata text, so `OFFSET_METADATA_TOO_LARGE` is never sent; no
-    /// transactional commits.
+    /// Commits carry no metadata text, so `OFFSET_METADATA_TOO_LARGE` is never sent.
     pub(super) fn commit(
         &mut self,
         reply: ReplyTo,
         request: &OffsetCommitRequest,
         ctx: &mut Context<'_>,
     ) {
+        self.commit_for(reply, request, ProducerStamp::NONE, ctx);
+    }
+
+    /// A commit, by itself or as part of the transaction of `producer`.
+    ///
+    /// # Source
+    /// `OffsetMetadataManager#commitTransactionalOffset` (Kafka 1eb7644).
+    pub(super) fn commit_for(
+        &mut self,
+        reply: ReplyTo,
+        request: &OffsetCommitRequest,
+        producer: ProducerStamp,
+        ctx: &mut Context<'_>,
+    ) {
+        let is_transactional = producer.has_id();
+        let respond = |error_code| {
+            let OffsetCommitResponse { partitions } = commit_response(request, error_code);
+            if is_transactional {
+                Response::TxnOffsetCommit(TxnOffsetCommitResponse { partitions })
+            } else {
+                Response::OffsetCommit(OffsetCommitResponse { partitions })
+            }
+        };
         let OffsetCommitRequest {
             group_id,
             generation_id,
@@ -125,12 +148,9 @@ impl CoordinatorPartition {
             }),
         };
         if let Err(error) = checked {
-            return ctx.out.respond(
-                reply,
-                Response::OffsetCommit(commit_response(request, error)),
-            );
+            return ctx.out.respond(reply, respond(error));
         }
-        let response = Response::OffsetCommit(commit_response(request, ErrorCode::None));
+        let response = respond(ErrorCode::None);
         if request.offsets.is_empty() {
             return self.answer(group_id, reply, response, ctx);
         }
@@ -153,11 +173,17 @@ impl CoordinatorPartition {
             .map(|(partition, offset, _)| (*partition, *offset));
         let write = Write {
             records: records.collect(),
+            producer,
             group_id: Some(group_id.clone()),
-            then: Then::Commit {
-                member_id: member_id.clone(),
-                generation_id: *generation_id,
-                offsets: offsets.collect(),
+            // An offset of a transaction is committed when the transaction is.
+            then: if is_transactional {
+                Then::Nothing
+            } else {
+                Then::Commit {
+                    member_id: member_id.clone(),
+                    generation_id: *generation_id,
+                    offsets: offsets.collect(),
+                }
             },
             answer: Some(Answer {
                 reply,
@@ -172,7 +198,8 @@ impl CoordinatorPartition {
     /// are under way, as a consumer's `require_stable` read does.
     ///
     /// # Errors sent
-    /// None of its own: an unknown group or partition has offset -1.
+    /// `UNSTABLE_OFFSET_COMMIT` (88) while a transaction with one of the offsets is open (KIP-447);
+    /// an unknown group or partition has offset -1.
     /// # Source
     /// `OffsetMetadataManager#fetchOffsets` (Kafka 1eb7644).
     pub(super) fn fetch_offsets(
@@ -191,10 +218,17 @@ impl CoordinatorPartition {
                 (*topic_partition, committed.offset, committed.leader_epoch)
             })
         };
-        let offsets = request.partitions.iter().map(read).collect();
-        let response = OffsetFetchResponse {
-            error_code: ErrorCode::None,
-            offsets,
+        let mut asked = request.partitions.iter();
+        let response = if asked.any(|id| self.is_open(&request.group_id, *id)) {
+            OffsetFetchResponse {
+                error_code: ErrorCode::UnstableOffsetCommit,
+                offsets: Vec::new(),
+            }
+        } else {
+            OffsetFetchResponse {
+                error_code: ErrorCode::None,
+                offsets: request.partitions.iter().map(read).collect(),
+            }
         };
         self.answer(
             &request.group_id,
@@ -224,6 +258,7 @@ impl CoordinatorPartition {
             let (then, answer) = (Then::Nothing, None);
             ctx.writes.push(Write {
                 records,
+                producer: ProducerStamp::NONE,
                 group_id: None,
                 then,
                 answer,

@@ -99,10 +99,13 @@ impl ClassicGroup {
 /// # Source
 /// `GroupMetadataManager#replay`, `OffsetMetadataManager#replay` (Kafka 1eb7644).
 /// # Simplified
-/// No transactional offsets; no records of KIP-848 groups.
+/// No records of KIP-848 groups.
 pub(super) fn replay(groups: &mut BTreeMap<GroupId, ClassicGroup>, record: &Record, now: SimTime) {
     match &record.value {
-        RecordValue::Text(_) | RecordValue::Null | RecordValue::EndTransaction { .. } => {}
+        RecordValue::Text(_)
+        | RecordValue::Null
+        | RecordValue::Transaction { .. }
+        | RecordValue::EndTransaction { .. } => {}
         RecordValue::OffsetCommit {
             group_id,
             topic_partition,
@@ -148,6 +151,7 @@ pub(super) const fn is_replayed_when_appended(record: &Record) -> bool {
     match &record.value {
         RecordValue::Text(_)
         | RecordValue::Null
+        | RecordValue::Transaction { .. }
         | RecordValue::EndTransaction { .. }
         | RecordValue::GroupMetadata {
             metadata: Some(_), ..

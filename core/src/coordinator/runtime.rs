@@ -6,17 +6,17 @@ use super::group::{ClassicGroup, join_error, sync_error};
 use super::join::Join;
 use super::records::{is_replayed_when_appended, replay};
 use super::state::State;
-use crate::base::ids::{GroupId, InstanceId, MemberId, Offset};
+use crate::base::ids::{GroupId, InstanceId, MemberId, Offset, TopicPartition};
 use crate::base::timer::Timer;
 use crate::kernel::time::SimTime;
 use crate::trace::event::{GroupState, TraceEvent, Waiting};
 use crate::trace::out::{Out, ReplyTo};
 use crate::wire::api::{
     HeartbeatRequest, HeartbeatResponse, JoinGroupRequest, LeaveGroupRequest, LeaveGroupResponse,
-    OffsetCommitResponse, OffsetFetchResponse, Response, SyncGroupRequest,
+    OffsetCommitResponse, OffsetFetchResponse, Response, SyncGroupRequest, TxnOffsetCommitResponse,
 };
 use crate::wire::error_code::ErrorCode;
-use crate::wire::record::{Record, RecordValue};
+use crate::wire::record::{ProducerStamp, Record, RecordValue};
 use serde::Serialize;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -42,6 +42,9 @@ pub struct CoordinatorPartition {
     unappended: Vec<(u64, Write)>,
     /// What waits for the high watermark, by ascending offset.
     deferred: VecDeque<Deferred>,
+    /// Offsets that wait for the end of a transaction, by producer id.
+    #[serde(skip)]
+    open_offsets: Vec<(i64, Record)>,
 }
 
 /// Something that waits for the high watermark.
@@ -104,6 +107,7 @@ impl CoordinatorPartition {
             member_ids,
             unappended: Vec::new(),
             deferred: VecDeque::new(),
+            open_offsets: Vec::new(),
         }
     }
 
@@ -265,6 +269,7 @@ impl CoordinatorPartition {
         let (records, group_id) = (Vec::new(), Some(group_id.clone()));
         let write = Write {
             records,
+            producer: ProducerStamp::NONE,
             group_id,
             then: Then::Nothing,
             answer,
@@ -319,7 +324,9 @@ impl CoordinatorPartition {
         };
         self.last_written = self.last_written.max(next_offset);
         for record in std::mem::take(&mut write.records) {
-            if is_replayed_when_appended(&record) {
+            if write.producer.has_id() {
+                self.open_offsets.push((write.producer.producer_id, record));
+            } else if is_replayed_when_appended(&record) {
                 self.replay_appended(&record, ctx);
             }
         }
@@ -334,6 +341,55 @@ impl CoordinatorPartition {
         let group = group_id.and_then(|group_id| self.groups.get_mut(&group_id));
         if let (Some(reply), Some(group)) = (parked, group) {
             group.note_parked(reply, ctx);
+        }
+    }
+
+    /// An offset in the log waits for the end of a transaction.
+    pub(super) fn await_end(&mut self, producer_id: i64, record: Record) {
+        self.open_offsets.push((producer_id, record));
+    }
+
+    /// Whether an offset of this partition waits for the end of a transaction.
+    pub(super) fn is_open(&self, group: &GroupId, partition: TopicPartition) -> bool {
+        self.open_offsets.iter().any(|(_, record)| {
+            matches!(&record.value, RecordValue::OffsetCommit { group_id, topic_partition, .. }
+                if group_id == group && *topic_partition == partition)
+        })
+    }
+
+    /// A transaction has ended: its offsets count, or are gone.
+    ///
+    /// # Source
+    /// `OffsetMetadataManager#replayEndTransactionMarker` (Kafka 1eb7644).
+    pub(super) fn on_transaction_ended(
+        &mut self,
+        (producer_id, is_commit): (i64, bool),
+        ctx: &mut Context<'_>,
+    ) {
+        let offsets = std::mem::take(&mut self.open_offsets);
+        for (owner, record) in offsets {
+            if owner != producer_id {
+                self.open_offsets.push((owner, record));
+                continue;
+            }
+            if !is_commit {
+                continue;
+            }
+            self.replay_appended(&record, ctx);
+            if let RecordValue::OffsetCommit {
+                group_id,
+                topic_partition,
+                committed: Some(committed),
+            } = record.value
+            {
+                ctx.out.trace(TraceEvent::OffsetCommitted {
+                    group_id,
+                    topic_partition,
+                    offset: committed.offset,
+                    member_id: MemberId::default(),
+                    generation_id: -1,
+                });
+            }
         }
     }
 
@@ -359,6 +415,7 @@ impl CoordinatorPartition {
             | RecordValue::GroupMetadata { .. }
             | RecordValue::Text(_)
             | RecordValue::Null
+            | RecordValue::Transaction { .. }
             | RecordValue::EndTransaction { .. } => {}
         }
         replay(&mut self.groups, record, ctx.out.now);
@@ -428,6 +485,7 @@ impl CoordinatorPartition {
         let group_id = deferred.write.group_id.clone();
         let write = Write {
             records: Vec::new(),
+            producer: ProducerStamp::NONE,
             group_id,
             then,
             answer,
@@ -766,6 +824,13 @@ fn failed(response: Response, error_code: ErrorCode) -> Response {
             .map(|(it, _)| (it, error_code))
             .collect();
         return Response::OffsetCommit(OffsetCommitResponse { partitions });
+    }
+    if let Response::TxnOffsetCommit(TxnOffsetCommitResponse { partitions }) = response {
+        let partitions = partitions
+            .into_iter()
+            .map(|(it, _)| (it, error_code))
+            .collect();
+        return Response::TxnOffsetCommit(TxnOffsetCommitResponse { partitions });
     }
     if let Response::OffsetFetch(_) = response {
         // Old consumers do not expect COORDINATOR_NOT_AVAILABLE in this answer.

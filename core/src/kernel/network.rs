@@ -97,6 +97,9 @@ impl<N: Ord + Copy> Network<N> {
 
     /// Puts a message on the wire at `now`.
     pub fn send(&mut self, now: SimTime, from: N, to: N) -> Fate {
+        if from == to {
+            return Fate::Arrives(now + LOOPBACK);
+        }
         if self.is_cut(from, to) {
             return Fate::Stalls;
         }
@@ -120,6 +123,8 @@ impl<N: Ord + Copy> Network<N> {
     }
 }
 
+/// A message of a node to itself, which passes no link.
+const LOOPBACK: Span = Span(50);
 /// First retransmission of a lost segment (the usual minimum of Linux).
 const RETRANSMIT: Span = Span(200_000);
 /// After so many losses in a row the next copy gets through.

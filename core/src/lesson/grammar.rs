@@ -280,6 +280,16 @@ pub const TABLES: &[TableInfo] = &[
                 "Size of each value. Default 100.",
             ),
             field(
+                "transaction-records",
+                Shape::Number,
+                "With transactional.id: records in one transaction. Default 1.",
+            ),
+            field(
+                "transaction-abort-every",
+                Shape::Number,
+                "With transactional.id: every how many transactions one is aborted. Default: never.",
+            ),
+            field(
                 "start",
                 Shape::Text,
                 "When its process starts: a time, or by-action. Default 0s.",

@@ -598,6 +598,9 @@ pub fn validate(scenario: &Scenario) -> Result<(), Vec<String>> {
             SimTime(SIM_TIME_MAX_US)
         ));
     }
+    for (name, reason) in scenario.producer_faults() {
+        faults.push(format!("{name}: {reason}"));
+    }
     for topic in &scenario.topics {
         if count(brokers) < u64::from(topic.replication_factor) {
             faults.push(format!(

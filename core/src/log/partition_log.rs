@@ -4,7 +4,7 @@ use super::epoch_cache::EpochCache;
 use super::producer_state::ProducerStates;
 use crate::base::ids::Offset;
 use crate::kernel::time::{SimTime, Span};
-use crate::wire::record::{Batch, Record};
+use crate::wire::record::{Batch, Record, RecordValue};
 use serde::Serialize;
 use std::sync::Arc;
 
@@ -30,6 +30,9 @@ pub struct PartitionLog {
     size_bytes: u64,
     producers: ProducerStates,
 }
+
+/// Records that count, with their offsets, and those of open transactions with producer ids.
+pub type SettledRecords<'a> = (Vec<(Offset, &'a Record)>, Vec<(i64, &'a Record)>);
 
 /// Why batches from a leader were not appended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -266,6 +269,31 @@ impl PartitionLog {
     pub fn records(&self) -> impl Iterator<Item = (Offset, &Record)> {
         self.batches_from(self.log_start_offset)
             .flat_map(Batch::entries)
+    }
+
+    /// Every record with its offset, as far as it counts: records of a transaction come where it
+    /// was committed, not at all if it was aborted, and apart, with their producer's id, while it is
+    /// open.
+    pub fn settled_records(&self) -> SettledRecords<'_> {
+        let mut settled = Vec::new();
+        let mut open: Vec<(i64, &Record)> = Vec::new();
+        for batch in self.batches_from(self.log_start_offset) {
+            let producer_id = batch.producer.producer_id;
+            for (offset, record) in batch.entries() {
+                if let RecordValue::EndTransaction { is_commit, .. } = &record.value {
+                    let ended = open
+                        .iter()
+                        .filter(|(id, _)| *id == producer_id && *is_commit);
+                    settled.extend(ended.map(|(_, record)| (offset, *record)));
+                    open.retain(|(id, _)| *id != producer_id);
+                } else if batch.producer.is_transactional {
+                    open.push((producer_id, record));
+                } else {
+                    settled.push((offset, record));
+                }
+            }
+        }
+        (settled, open)
     }
 
     /// The record at `offset`.

@@ -153,7 +153,7 @@ impl ProducerStates {
             return Ok(Checked::New);
         };
         let last_sequence = ProducerStamp::advance(stamp.base_sequence, batch.count() - 1);
-        if !stamp.is_control && stamp.producer_epoch == known.producer_epoch {
+        if 0 <= stamp.base_sequence && stamp.producer_epoch == known.producer_epoch {
             let found = known.batches.iter().find(|written| {
                 written.first_sequence == stamp.base_sequence
                     && written.last_sequence == last_sequence
@@ -174,7 +174,10 @@ impl ProducerStates {
                 Ok(Checked::New)
             };
         }
-        known.check_sequence(stamp)?;
+        // A coordinator's own records have no sequence.
+        if 0 <= stamp.base_sequence {
+            known.check_sequence(stamp)?;
+        }
         if known.transaction_start.is_some() && !stamp.is_transactional {
             return Err(ErrorCode::InvalidTxnState);
         }
@@ -213,14 +216,16 @@ impl ProducerStates {
             }
             return;
         }
-        if known.batches.len() == BATCHES_REMEMBERED {
-            known.batches.remove(0);
+        if 0 <= stamp.base_sequence {
+            if known.batches.len() == BATCHES_REMEMBERED {
+                known.batches.remove(0);
+            }
+            known.batches.push(WrittenBatch {
+                first_sequence: stamp.base_sequence,
+                last_sequence: ProducerStamp::advance(stamp.base_sequence, batch.count() - 1),
+                base_offset: batch.base_offset,
+            });
         }
-        known.batches.push(WrittenBatch {
-            first_sequence: stamp.base_sequence,
-            last_sequence: ProducerStamp::advance(stamp.base_sequence, batch.count() - 1),
-            base_offset: batch.base_offset,
-        });
         if stamp.is_transactional && known.transaction_start.is_none() {
             known.transaction_start = Some(batch.base_offset);
         }

@@ -3,8 +3,10 @@
 mod front;
 mod groups;
 mod lifecycle;
+mod transactions;
 
 use self::lifecycle::Lifecycle;
+use self::transactions::Delivery;
 use super::replica_manager::{LeadershipChange, ReplicaManager};
 use crate::base::config::BrokerConfig;
 use crate::base::ids::{BrokerId, CorrelationId, NodeId, TopicId, TopicPartition};
@@ -13,6 +15,7 @@ use crate::coordinator::GroupCoordinator;
 use crate::kernel::time::Span;
 use crate::log::partition_log::PartitionLog;
 use crate::trace::out::{Out, ReplyTo};
+use crate::transaction::TransactionCoordinator;
 use crate::wire::api::{FetchMetadataLogRequest, Request, Response};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -25,10 +28,15 @@ pub struct Broker {
     lifecycle: Lifecycle,
     replicas: ReplicaManager,
     coordinator: GroupCoordinator,
-    /// Requests to the controller that have no answer yet.
+    transactions: TransactionCoordinator,
+    /// Markers on their way.
+    deliveries: Vec<Delivery>,
+    /// Requests that have no answer yet, but for those of the replicas.
     requests: BTreeMap<CorrelationId, Purpose>,
     /// Whether the creation of `__consumer_offsets` has been asked for and may not be again yet.
     is_creating_offsets: bool,
+    /// The same of `__transaction_state`.
+    is_creating_transactions: bool,
 }
 
 /// What a broker process starts with.
@@ -44,17 +52,20 @@ pub struct BrokerStart {
     pub controller: NodeId,
     /// The interned name of `__consumer_offsets`.
     pub offsets_topic: TopicId,
+    /// The interned name of `__transaction_state`.
+    pub transaction_topic: TopicId,
     /// Identifies the process.
     pub incarnation_id: u64,
 }
 
-/// Why a request was sent to the controller.
+/// Why a request was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 enum Purpose {
     Registration,
     Heartbeat,
     Metadata,
-    CreateOffsetsTopic,
+    CreateTopic,
+    Markers,
 }
 
 impl Broker {
@@ -62,13 +73,17 @@ impl Broker {
     pub fn new(start: BrokerStart, disk: BTreeMap<TopicPartition, PartitionLog>) -> Self {
         let replicas = ReplicaManager::new(start.id, start.controller, start.config.clone(), disk);
         let coordinator = GroupCoordinator::new(start.id, start.config.clone());
+        let transactions = TransactionCoordinator::new(start.config.clone());
         Self {
             start,
             lifecycle: Lifecycle::default(),
             replicas,
             coordinator,
+            transactions,
+            deliveries: Vec::new(),
             requests: BTreeMap::new(),
             is_creating_offsets: false,
+            is_creating_transactions: false,
         }
     }
 
@@ -85,6 +100,11 @@ impl Broker {
     /// Its groups.
     pub const fn coordinator(&self) -> &GroupCoordinator {
         &self.coordinator
+    }
+
+    /// Its transactions.
+    pub const fn transactions(&self) -> &TransactionCoordinator {
+        &self.transactions
     }
 
     /// Whether it accepts connections: not before the controller has unfenced it once.
@@ -122,6 +142,14 @@ impl Broker {
             Request::OffsetFetch(request) => {
                 self.coordinator.handle_offset_fetch(reply, request, out);
             }
+            Request::TxnOffsetCommit(request) => {
+                self.handle_txn_offset_commit(reply, request, out);
+            }
+            Request::InitProducerId(_)
+            | Request::AddPartitionsToTxn(_)
+            | Request::AddOffsetsToTxn(_)
+            | Request::EndTxn(_)
+            | Request::WriteTxnMarkers(_) => self.on_transaction_request(reply, request, out),
             Request::CreateTopics(_)
             | Request::BrokerRegistration(_)
             | Request::BrokerHeartbeat(_)
@@ -153,12 +181,16 @@ impl Broker {
                     self.fetch_metadata(out);
                     self.maybe_ask_to_be_unfenced(out);
                 }
-                (Purpose::CreateOffsetsTopic, Response::CreateTopics(_)) => {}
+                (Purpose::CreateTopic, Response::CreateTopics(_)) => {}
+                (Purpose::Markers, Response::WriteTxnMarkers(response)) => {
+                    self.on_markers_answered(correlation, Some(response), out);
+                }
                 (
                     Purpose::Registration
                     | Purpose::Heartbeat
                     | Purpose::Metadata
-                    | Purpose::CreateOffsetsTopic,
+                    | Purpose::CreateTopic
+                    | Purpose::Markers,
                     _,
                 ) => unreachable!("invariant: a response has the API of its request"),
             }
@@ -173,7 +205,8 @@ impl Broker {
                 Some(Purpose::Registration) => self.retry_registration(out),
                 Some(Purpose::Heartbeat) => self.retry_heartbeat(out),
                 Some(Purpose::Metadata) => out.arm(Timer::MetadataFetch, METADATA_BACKOFF),
-                Some(Purpose::CreateOffsetsTopic) | None => {}
+                Some(Purpose::Markers) => self.on_markers_answered(correlation, None, out),
+                Some(Purpose::CreateTopic) | None => {}
             }
         }
         self.settle_groups(out);
@@ -190,6 +223,11 @@ impl Broker {
                 self.fetch_metadata(out);
             } else if *timer == Timer::CreateOffsetsTopic {
                 self.is_creating_offsets = false;
+                self.is_creating_transactions = false;
+            } else if *timer == Timer::TransactionMarkers {
+                self.send_markers(out);
+            } else if *timer == Timer::TransactionTimeouts {
+                self.transactions.on_timeouts(out);
             } else {
                 self.coordinator.on_timer(timer, out);
             }
@@ -209,7 +247,7 @@ impl Broker {
     }
 
     /// Tells the group coordinator what topics there are, and which partitions of
-    /// `__consumer_offsets` this broker leads.
+    /// `__consumer_offsets` and `__transaction_state` this broker leads.
     fn apply_leadership(&mut self, changes: &[LeadershipChange], out: &mut Out) {
         for (topic_id, topic) in &self.replicas.image().topics {
             self.coordinator
@@ -223,14 +261,33 @@ impl Broker {
                     {
                         self.coordinator
                             .on_elected(id.partition, *leader_epoch, out);
-                        let records = partition.log.records();
+                        let (records, open) = partition.log.settled_records();
                         let end = partition.log.high_watermark();
                         self.coordinator.on_loaded(id.partition, records, end, out);
+                        for (producer_id, record) in open {
+                            self.coordinator
+                                .on_open_offsets(id.partition, producer_id, record);
+                        }
+                    }
+                    if id.topic == self.start.transaction_topic
+                        && let Some(partition) = self.replicas.partitions().get(id)
+                    {
+                        let records = partition.log.records().map(|(_, record)| record);
+                        let end = partition.log.high_watermark();
+                        self.transactions.on_elected(
+                            (id.partition, *leader_epoch),
+                            records,
+                            end,
+                            out,
+                        );
                     }
                 }
                 LeadershipChange::Resigned(id) => {
                     if id.topic == self.start.offsets_topic {
                         self.coordinator.on_resigned(id.partition, out);
+                    }
+                    if id.topic == self.start.transaction_topic {
+                        self.transactions.on_resigned(id.partition, out);
                     }
                 }
             }

@@ -3,10 +3,11 @@
 use crate::base::ids::{BrokerId, CorrelationId, NodeId, RecordId};
 use crate::base::timer::Timer;
 use crate::client::consumer::Consumer;
+use crate::client::producer::transaction::TransactionPhase;
 use crate::client::producer::{Producer, ToSend};
 use crate::kernel::rng::Stream;
 use crate::kernel::time::Span;
-use crate::trace::event::Disconnect;
+use crate::trace::event::{Disconnect, TraceEvent};
 use crate::trace::out::{Exit, Out};
 use crate::wire::api::Response;
 use crate::wire::record::{Record, RecordValue};
@@ -26,6 +27,9 @@ pub struct Client {
     output_topic: Option<Arc<str>>,
     /// The id of the next record; it outlives the process.
     next_record_id: u64,
+    /// How many transactions the producer had ended when a consumer's present one began; unset
+    /// while there is none.
+    transaction_since: Option<u64>,
 }
 
 /// What a client process starts with.
@@ -64,6 +68,12 @@ pub struct Load {
     pub value_bytes: u32,
     /// Records sent so far.
     pub sent: u64,
+    /// With transactions: records in one, and every how many of them one is aborted.
+    pub transactions: (u32, Option<u32>),
+    /// Records of the transaction that is open.
+    pub in_transaction: u32,
+    /// Transactions that the application has ended.
+    pub transactions_ended: u32,
     /// Draws for the time between records.
     pub stream: Stream,
 }
@@ -77,6 +87,7 @@ impl Client {
             load: start.load,
             output_topic: start.output_topic,
             next_record_id: start.next_record_id,
+            transaction_since: None,
         }
     }
 
@@ -124,6 +135,7 @@ impl Client {
             producer.on_response(from, correlation, response, out);
         }
         self.forward_outputs(out);
+        self.settle_transaction(out);
         self.maybe_end(out);
     }
 
@@ -144,6 +156,7 @@ impl Client {
             producer.on_disconnect(peer, correlation, reason, out);
         }
         self.forward_outputs(out);
+        self.settle_transaction(out);
         self.maybe_end(out);
     }
 
@@ -161,6 +174,7 @@ impl Client {
             producer.on_timer(timer, out);
         }
         self.forward_outputs(out);
+        self.settle_transaction(out);
         self.maybe_end(out);
     }
 
@@ -189,6 +203,7 @@ impl Client {
         if let Some(consumer) = &mut self.consumer {
             consumer.request_close(out);
             self.forward_outputs(out);
+            self.settle_transaction(out);
             return true;
         }
         self.load = None;
@@ -220,6 +235,7 @@ impl Client {
         if load.records_left == Some(0) {
             return;
         }
+        let (per_transaction, _) = load.transactions;
         let wait = if load.is_random {
             Span(load.stream.exponential(load.every.0))
         } else {
@@ -231,6 +247,21 @@ impl Client {
         };
         if producer.is_blocked() {
             return;
+        }
+        if let Some(transactions) = producer.transactions() {
+            // `send()` comes after `beginTransaction()`, which comes after what went before.
+            match transactions.phase() {
+                TransactionPhase::Open => {}
+                TransactionPhase::Ready => {
+                    producer.begin_transaction(out);
+                }
+                TransactionPhase::Initializing
+                | TransactionPhase::Committing
+                | TransactionPhase::Aborting
+                | TransactionPhase::Abortable(_)
+                | TransactionPhase::Fatal(_) => return,
+            }
+            load.in_transaction += 1;
         }
         let record_id = RecordId(self.next_record_id);
         self.next_record_id += 1;
@@ -255,6 +286,7 @@ impl Client {
             .max(Record::OVERHEAD_BYTES + load.value_bytes);
         load.sent += 1;
         load.records_left = load.records_left.map(|left| left - 1);
+        let is_last = per_transaction <= load.in_transaction || load.records_left == Some(0);
         producer.send(
             ToSend {
                 topic: load.topic.clone(),
@@ -263,6 +295,95 @@ impl Client {
             },
             out,
         );
+        if is_last {
+            self.end_transaction(out);
+        }
+    }
+
+    /// The application has sent the records of a transaction: it commits, or now and then aborts.
+    fn end_transaction(&mut self, out: &mut Out) {
+        let (Some(load), Some(producer)) = (&mut self.load, &mut self.producer) else {
+            return;
+        };
+        if producer.transactions().is_none() {
+            return;
+        }
+        load.in_transaction = 0;
+        load.transactions_ended += 1;
+        let (_, abort_every) = load.transactions;
+        if abort_every.is_some_and(|every| load.transactions_ended % every.max(1) == 0) {
+            producer.abort_transaction(out);
+        } else {
+            producer.commit_transaction(out);
+        }
+    }
+
+    /// Reacts to what has become of the producer's transaction: an application that cannot commit
+    /// aborts and goes on, one that was fenced ends; a consumer polls again when its offsets are
+    /// committed.
+    fn settle_transaction(&mut self, out: &mut Out) {
+        let Some(producer) = &mut self.producer else {
+            return;
+        };
+        let Some(transactions) = producer.transactions() else {
+            return;
+        };
+        let (phase, ended) = (transactions.phase(), transactions.ended);
+        match phase {
+            TransactionPhase::Fatal(exception) => Self::fail(exception, out),
+            TransactionPhase::Abortable(_) if self.consumer.is_some() => {
+                Self::fail("KafkaException", out);
+            }
+            TransactionPhase::Abortable(_) => {
+                if let Some(load) = &mut self.load {
+                    load.in_transaction = 0;
+                }
+                producer.abort_transaction(out);
+            }
+            TransactionPhase::Ready => {
+                if self.transaction_since.is_some_and(|since| since < ended) {
+                    self.transaction_since = None;
+                    if let Some(consumer) = &mut self.consumer {
+                        consumer.on_transaction_committed(out);
+                    }
+                }
+                self.begin_consumed(ended, out);
+            }
+            TransactionPhase::Initializing
+            | TransactionPhase::Open
+            | TransactionPhase::Committing
+            | TransactionPhase::Aborting => {}
+        }
+    }
+
+    /// A consumer has worked through what `poll` returned: its results and its offsets go out in one
+    /// transaction (exactly once).
+    fn begin_consumed(&mut self, ended: u64, out: &mut Out) {
+        let Some(consumer) = &mut self.consumer else {
+            return;
+        };
+        let Some(commit) = consumer.take_transaction() else {
+            return;
+        };
+        let outputs = consumer.take_outputs();
+        self.transaction_since = Some(ended);
+        if let Some(producer) = &mut self.producer {
+            producer.begin_transaction(out);
+        }
+        self.send_outputs(outputs, out);
+        if let Some(producer) = &mut self.producer {
+            producer.send_offsets(commit, out);
+            producer.commit_transaction(out);
+        }
+    }
+
+    /// The application meets an exception that it does not survive.
+    fn fail(exception: &str, out: &mut Out) {
+        let exception: Arc<str> = Arc::from(exception);
+        out.trace(TraceEvent::FatalError {
+            exception: exception.clone(),
+        });
+        out.exit(Exit::Crash(exception));
     }
 
     /// Hands processed records on to the output topic, under ids of their own.
@@ -270,10 +391,16 @@ impl Client {
         let Some(consumer) = &mut self.consumer else {
             return;
         };
-        let outputs = consumer.take_outputs();
-        if outputs.is_empty() {
+        // Those of a transaction wait for its end.
+        let is_transactional = |producer: &Producer| producer.transactions().is_some();
+        if self.producer.as_ref().is_some_and(is_transactional) {
             return;
         }
+        let outputs = consumer.take_outputs();
+        self.send_outputs(outputs, out);
+    }
+
+    fn send_outputs(&mut self, outputs: Vec<Record>, out: &mut Out) {
         let Some(topic) = self.output_topic.clone() else {
             return;
         };
@@ -286,6 +413,7 @@ impl Client {
                 RecordValue::Null
                 | RecordValue::OffsetCommit { .. }
                 | RecordValue::GroupMetadata { .. }
+                | RecordValue::Transaction { .. }
                 | RecordValue::EndTransaction { .. } => continue,
             };
             if let Some(producer) = &mut self.producer {

@@ -57,11 +57,22 @@ impl<T> Purgatory<T> {
     }
 }
 
+/// What kind of answer a request that appends is waiting for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub enum Answering {
+    /// That of a producer's request.
+    Produce,
+    /// That of a transaction coordinator's markers.
+    WriteTxnMarkers,
+}
+
 /// A produce request with `acks=all` that waits for its replicas (`DelayedProduce`).
 #[derive(Clone, Debug, Serialize)]
 pub struct DelayedProduce {
     /// Whom to answer.
     pub reply: ReplyTo,
+    /// How.
+    pub answering: Answering,
     /// When it was parked.
     pub since: SimTime,
     /// When it is answered at the latest.

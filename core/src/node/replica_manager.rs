@@ -4,11 +4,13 @@ mod alter;
 mod fetch;
 mod fetcher;
 mod produce;
+mod transaction;
 
 pub use fetcher::Fetcher;
 pub use produce::AppendError;
 
 use self::alter::AlterPartitionManager;
+use self::transaction::Verification;
 use super::purgatory::{DelayedFetch, DelayedProduce, Purgatory};
 use crate::base::config::BrokerConfig;
 use crate::base::ids::{BrokerId, CorrelationId, NodeId, TopicPartition};
@@ -42,6 +44,10 @@ pub struct ReplicaManager {
     requests: BTreeMap<CorrelationId, Purpose>,
     /// Partitions whose high watermark has moved in this handler, for the group coordinator.
     moved_high_watermarks: BTreeSet<TopicPartition>,
+    /// Produce requests that wait for the transaction coordinator.
+    verifications: Vec<(CorrelationId, Verification)>,
+    /// Transactions that have ended in this handler, for the group coordinator.
+    ended_transactions: Vec<(TopicPartition, i64, bool)>,
 }
 
 /// Why a request was sent.
@@ -53,6 +59,8 @@ enum Purpose {
     EndOffset(BrokerId, TopicPartition, i32),
     /// A change of ISRs.
     AlterPartition,
+    /// Whether partitions belong to a transaction.
+    Verify,
 }
 
 /// What a metadata record did to a replica here.
@@ -93,6 +101,8 @@ impl ReplicaManager {
             next_delayed_id: 0,
             requests: BTreeMap::new(),
             moved_high_watermarks: BTreeSet::new(),
+            verifications: Vec::new(),
+            ended_transactions: Vec::new(),
         }
     }
 

@@ -10,6 +10,7 @@ use crate::kernel::limits::{RECORD_TEXT_BYTES_MAX, SIM_TIME_MAX_US};
 use crate::kernel::time::{SimTime, Span, parse_span};
 use crate::sim::command::Command;
 use crate::sim::scenario::{CONTROLLER, Scenario};
+use crate::wire::api::ApiKey;
 use serde::Serialize;
 use std::fmt;
 use std::sync::Arc;
@@ -106,6 +107,11 @@ pub const ACTIONS: &[ActionInfo] = &[
         verb: "heal-link",
         arguments: "NODE NODE",
         doc: "Messages pass again; what was held arrives now.",
+    },
+    ActionInfo {
+        verb: "drop-next",
+        arguments: "NODE NODE API",
+        doc: "The next request or response of this API, such as Produce, from the first node to the second is lost.",
     },
 ];
 
@@ -225,6 +231,13 @@ pub fn print(command: &Command, scenario: &Scenario) -> String {
                 print_node(*to, scenario)
             )
         }
+        Command::DropNext(from, to, api) => {
+            format!(
+                "drop-next {} {} {api}",
+                print_node(*from, scenario),
+                print_node(*to, scenario)
+            )
+        }
         Command::HealLink(from, to) => {
             format!(
                 "heal-link {} {}",
@@ -280,6 +293,7 @@ pub fn verb(command: &Command, scenario: &Scenario) -> &'static str {
         Command::Send { .. } => "send",
         Command::CutLink(..) => "cut-link",
         Command::HealLink(..) => "heal-link",
+        Command::DropNext(..) => "drop-next",
     }
 }
 
@@ -347,6 +361,10 @@ impl<'a> Words<'a> {
             "heal-link" => {
                 let (from, to) = self.ends()?;
                 Command::HealLink(from, to)
+            }
+            "drop-next" => {
+                let (from, to) = self.ends()?;
+                Command::DropNext(from, to, self.api()?)
             }
             _ => {
                 let verbs = || ACTIONS.iter().map(|action| action.verb);
@@ -463,6 +481,16 @@ impl<'a> Words<'a> {
                 .map(|producer| &*producer.name)
         };
         producer.ok_or_else(|| self.unknown(&word, "a producer's name", known()))
+    }
+
+    fn api(&mut self) -> Result<ApiKey, ActionError> {
+        let expected = "an API such as Produce";
+        let word = self.word(expected)?;
+        let known = || ApiKey::ALL.iter().map(|api| api.name());
+        let found = ApiKey::ALL.iter().find(|api| api.name() == word);
+        found
+            .copied()
+            .ok_or_else(|| self.unknown(&word, expected, known()))
     }
 
     fn ends(&mut self) -> Result<(NodeId, NodeId), ActionError> {

@@ -2,6 +2,7 @@
 
 use crate::base::ids::{BrokerId, ClientId, NodeId};
 use crate::kernel::time::{SimTime, Span};
+use crate::wire::api::ApiKey;
 use serde::Serialize;
 use std::fmt;
 use std::sync::Arc;
@@ -43,6 +44,8 @@ pub enum Command {
     CutLink(NodeId, NodeId),
     /// `heal-link 1 2`: messages pass again; what was held arrives now.
     HealLink(NodeId, NodeId),
+    /// `drop-next 1 p1 Produce`: the next message of this API from the one to the other is lost.
+    DropNext(NodeId, NodeId, ApiKey),
 }
 
 /// Why an action is impossible. Nothing has changed then.

@@ -76,10 +76,20 @@ measures! {
         "Records whose producer learnt that they are written.";
     RecordsFailed "records-failed" "records" Counter ["topic", "partition", "client"]
         "Records that their producer gave up.";
+    BatchesAcknowledged "batches-acknowledged" "batches" Counter ["topic", "partition", "client"]
+        "Batches whose producer learnt that they are written.";
     BatchesRetried "batches-retried" "batches" Counter ["topic", "partition", "client"]
         "Batches that a producer sent again.";
     RecordsAppended "records-appended" "records" Counter ["topic", "partition", "broker"]
         "Records that leaders wrote to their logs: what reaches a topic.";
+    DuplicatesWritten "duplicates-written" "records" Counter ["topic", "partition", "broker"]
+        "Records that leaders wrote although they stood in the log already.";
+    RecordsLost "records-lost" "records" Counter ["topic", "partition", "broker"]
+        "Records that a producer believes written and that are not in the log of the next leader.";
+    TransactionsCommitted "transactions-committed" "transactions" Counter ["client"]
+        "Transactions that applications committed.";
+    TransactionsAborted "transactions-aborted" "transactions" Counter ["client"]
+        "Transactions that applications aborted.";
     RecordsTruncated "records-truncated" "records" Counter ["topic", "partition", "broker"]
         "Records that followers cut off the end of their logs.";
     RecordsProcessed "records-processed" "records" Counter ["topic", "partition", "group", "client"]
@@ -138,6 +148,10 @@ measures! {
         "Time from `send()` to acknowledgement of the batch acknowledged last.";
     LongestAckMs "longest-ack-ms" "ms" Gauge ["topic", "partition", "client"]
         "The longest time from `send()` to acknowledgement so far.";
+    AckP50Ms "ack-p50-ms" "ms" Gauge ["topic", "partition", "client"]
+        "Half of the batches took no longer from `send()` to acknowledgement; to about a sixteenth.";
+    AckP99Ms "ack-p99-ms" "ms" Gauge ["topic", "partition", "client"]
+        "99 of 100 batches took no longer from `send()` to acknowledgement; to about a sixteenth.";
 }
 
 /// Which part of a measure: filters that are unset let everything through.
@@ -207,7 +221,7 @@ pub struct Measures {
     #[serde(skip)]
     topics: BTreeMap<Arc<str>, TopicId>,
     #[serde(skip)]
-    internal_topic: Option<TopicId>,
+    internal_topics: Vec<TopicId>,
     /// The group of each client.
     #[serde(skip)]
     groups_of: Vec<Option<GroupId>>,
@@ -247,13 +261,75 @@ struct PartitionCount {
     isr: Option<u32>,
     high_watermark: Offset,
     log_end_offsets: BTreeMap<BrokerId, Offset>,
+    /// Offsets that producers believe written: first and one past the last, in order.
+    acknowledged: Vec<(i64, i64)>,
 }
 
-#[derive(Clone, Copy, Debug)]
+impl PartitionCount {
+    /// A producer has learnt that its records stand here.
+    fn acknowledge(&mut self, base_offset: Offset, records: u64) {
+        if !base_offset.is_known() {
+            return;
+        }
+        let (from, to) = (base_offset.0, base_offset.0 + whole(records));
+        match self.acknowledged.last_mut() {
+            Some((first, last)) if *first <= from && from <= *last => *last = (*last).max(to),
+            Some(_) | None => {
+                let place = self
+                    .acknowledged
+                    .partition_point(|(first, _)| *first < from);
+                self.acknowledged.insert(place, (from, to));
+            }
+        }
+    }
+
+    /// The log of a new leader ends here: how many records behind that were believed written.
+    fn lose(&mut self, end: Offset) -> u64 {
+        let mut lost = 0;
+        for (from, to) in &mut self.acknowledged {
+            let cut = (*to).min(end.0.max(*from));
+            lost += *to - cut;
+            *to = cut;
+        }
+        self.acknowledged.retain(|(from, to)| from < to);
+        u64::try_from(lost).unwrap_or_default()
+    }
+}
+
+fn whole(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// The bucket of a time in milliseconds: exact up to 16, then sixteen to an octave.
+fn bucket(ms: u64) -> usize {
+    let octave = (ms | 15).ilog2() - 3;
+    let within = (ms >> octave.saturating_sub(1)) & 15;
+    let index = if octave == 0 {
+        ms
+    } else {
+        u64::from(octave) * 16 + within
+    };
+    usize::try_from(index).unwrap_or(usize::MAX)
+}
+
+/// The longest time in milliseconds that falls into a bucket.
+fn bucket_end(index: usize) -> u64 {
+    let index = u64::try_from(index).unwrap_or_default();
+    let (octave, within) = (index / 16, index % 16);
+    if octave == 0 {
+        within
+    } else {
+        ((16 + within + 1) << (octave - 1)) - 1
+    }
+}
+
+#[derive(Clone, Debug, Default)]
 struct AckTime {
     last: Span,
     longest: Span,
     at: SimTime,
+    /// How many batches took how long, by [`bucket`].
+    buckets: Vec<u32>,
 }
 
 impl Measures {
@@ -270,7 +346,7 @@ impl Measures {
         Self {
             now: SimTime::ZERO,
             topics: BTreeMap::new(),
-            internal_topic: None,
+            internal_topics: Vec::new(),
             groups_of: (0..scenario.client_count()).map(group_of).collect(),
             counters: BTreeMap::new(),
             groups: BTreeMap::new(),
@@ -284,8 +360,12 @@ impl Measures {
 
     /// Learns the id of a topic. A query that names a topic sees nothing before.
     pub fn name_topic(&mut self, name: &str, topic: TopicId) {
-        if name == crate::base::ids::CONSUMER_OFFSETS {
-            self.internal_topic = Some(topic);
+        let internal = [
+            crate::base::ids::CONSUMER_OFFSETS,
+            crate::base::ids::TRANSACTION_STATE,
+        ];
+        if internal.contains(&name) && !self.internal_topics.contains(&topic) {
+            self.internal_topics.push(topic);
         }
         self.topics.entry(Arc::from(name)).or_insert(topic);
     }
@@ -331,7 +411,6 @@ impl Measures {
     /// The number that a query asks for, at `now`, which no later entry precedes.
     pub fn value_at(&self, query: &Query, now: SimTime) -> i64 {
         let topic = query.topic.as_ref().and_then(|name| self.topic(name));
-        let whole = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
         let owned = || self.ownership_of(query, topic);
         match query.kind {
             MeasureKind::StoppedPartitionMs => {
@@ -381,7 +460,14 @@ impl Measures {
                     .map(|ack| ack.longest.as_millis());
                 whole(longest.max().unwrap_or_default())
             }
+            MeasureKind::AckP50Ms => whole(self.ack_quantile(query, topic, 50)),
+            MeasureKind::AckP99Ms => whole(self.ack_quantile(query, topic, 99)),
             MeasureKind::RecordsQueued
+            | MeasureKind::BatchesAcknowledged
+            | MeasureKind::DuplicatesWritten
+            | MeasureKind::RecordsLost
+            | MeasureKind::TransactionsCommitted
+            | MeasureKind::TransactionsAborted
             | MeasureKind::RecordsAcknowledged
             | MeasureKind::RecordsFailed
             | MeasureKind::BatchesRetried
@@ -452,7 +538,7 @@ impl Measures {
                 topic_partition,
                 records,
                 queued_at,
-                ..
+                base_offset,
             } => {
                 let records = u64::from(*records);
                 self.add(
@@ -461,7 +547,12 @@ impl Measures {
                     on(topic_partition),
                     records,
                 );
+                self.add(Kind::BatchesAcknowledged, entry, on(topic_partition), 1);
                 self.acknowledge(entry, on(topic_partition), entry.at.since(*queued_at));
+                self.partitions
+                    .entry(*topic_partition)
+                    .or_default()
+                    .acknowledge(*base_offset, records);
             }
             TraceEvent::BatchFailed {
                 topic_partition,
@@ -508,6 +599,57 @@ impl Measures {
                 }
             }
             _ => self.count_more(entry),
+        }
+    }
+
+    /// What else concerns producers and their transactions.
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "names the events that are counted"
+    )]
+    fn count_producers(&mut self, entry: &TraceEntry) {
+        use MeasureKind as Kind;
+        let on = |topic_partition: &TopicPartition| Key {
+            topic_partition: Some(*topic_partition),
+            ..Key::default()
+        };
+        match &entry.event {
+            TraceEvent::SendFailed { topic, .. } => {
+                let topic_partition = self.topic(topic).map(|id| TopicPartition::new(id, 0));
+                let key = Key {
+                    topic_partition,
+                    ..Key::default()
+                };
+                self.add(Kind::RecordsFailed, entry, key, 1);
+            }
+            TraceEvent::DuplicateAppended {
+                topic_partition,
+                records,
+                ..
+            } => {
+                let records = u64::from(*records);
+                self.add(Kind::DuplicatesWritten, entry, on(topic_partition), records);
+            }
+            TraceEvent::TransactionEnded { is_commit, .. } => {
+                let kind = if *is_commit {
+                    Kind::TransactionsCommitted
+                } else {
+                    Kind::TransactionsAborted
+                };
+                self.add(kind, entry, Key::default(), 1);
+            }
+            TraceEvent::BecameLeader {
+                topic_partition,
+                log_end_offset,
+                ..
+            } => {
+                let part = self.partitions.entry(*topic_partition).or_default();
+                let lost = part.lose(*log_end_offset);
+                if lost != 0 {
+                    self.add(Kind::RecordsLost, entry, on(topic_partition), lost);
+                }
+            }
+            _ => {}
         }
     }
 
@@ -572,7 +714,7 @@ impl Measures {
                     self.add(Kind::UncleanElections, entry, on(topic_partition), 1);
                 }
             }
-            _ => {}
+            _ => self.count_producers(entry),
         }
     }
 
@@ -581,16 +723,38 @@ impl Measures {
             node: Some(entry.node),
             ..key
         };
-        let ack = self.acks.entry(key).or_insert(AckTime {
-            last: took,
-            longest: took,
-            at: entry.at,
-        });
-        *ack = AckTime {
-            last: took,
-            longest: ack.longest.max(took),
-            at: entry.at,
-        };
+        let ack = self.acks.entry(key).or_default();
+        ack.last = took;
+        ack.longest = ack.longest.max(took);
+        ack.at = entry.at;
+        let index = bucket(took.as_millis());
+        if ack.buckets.len() <= index {
+            ack.buckets.resize(index + 1, 0);
+        }
+        if let Some(count) = ack.buckets.get_mut(index) {
+            *count += 1;
+        }
+    }
+
+    /// The time within which `percent` of the batches were acknowledged.
+    fn ack_quantile(&self, query: &Query, topic: Option<TopicId>, percent: u64) -> u64 {
+        let mut sums: Vec<u64> = Vec::new();
+        for ack in self.acks_of(query, topic) {
+            sums.resize(sums.len().max(ack.buckets.len()), 0);
+            for (sum, count) in sums.iter_mut().zip(&ack.buckets) {
+                *sum += u64::from(*count);
+            }
+        }
+        let total: u64 = sums.iter().sum();
+        let wanted = (total * percent).div_ceil(100);
+        let mut seen = 0;
+        for (index, count) in sums.iter().enumerate() {
+            seen += count;
+            if wanted <= seen && seen != 0 {
+                return bucket_end(index);
+            }
+        }
+        0
     }
 
     fn was_led(&self, topic_partition: TopicPartition) -> bool {
@@ -818,7 +982,7 @@ impl Measures {
         self.partitions
             .iter()
             .filter(move |(topic_partition, _)| {
-                let is_internal = Some(topic_partition.topic) == self.internal_topic;
+                let is_internal = self.internal_topics.contains(&topic_partition.topic);
                 let key = Key {
                     topic_partition: Some(**topic_partition),
                     ..Key::default()

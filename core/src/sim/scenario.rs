@@ -89,6 +89,10 @@ pub struct Workload {
     pub partition: Option<u32>,
     /// Size of each value in bytes.
     pub value_bytes: u32,
+    /// Records in one transaction, with `transactional.id`.
+    pub transaction_records: u32,
+    /// Every how many transactions one is aborted; unset for never.
+    pub transaction_abort_every: Option<u32>,
 }
 
 /// How the time between two records varies.
@@ -211,6 +215,17 @@ impl Scenario {
     /// The id of the producer that sends what a person types: the last client.
     pub fn console(&self) -> ClientId {
         ClientId(self.client_count() - 1)
+    }
+
+    /// Producers whose settings contradict each other, by the client's name, and how.
+    pub fn producer_faults(&self) -> Vec<(Arc<str>, &'static str)> {
+        let producers = self.producers.iter().map(|it| (&it.name, &it.config));
+        let outputs = self.consumers.iter();
+        let outputs = outputs.filter_map(|it| Some((&it.name, &it.output.as_ref()?.config)));
+        let checked = producers.chain(outputs);
+        checked
+            .filter_map(|(name, config)| Some((name.clone(), config.effective().err()?)))
+            .collect()
     }
 
     /// Clients in all, the console producer included.

@@ -22,6 +22,7 @@ use crate::kernel::time::SimTime;
 use crate::trace::buffer::TraceBuffer;
 use crate::trace::event::{TraceEntry, TraceEvent};
 use crate::trace::out::{Effect, Out};
+use crate::wire::api::ApiKey;
 use slot::Packet;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -51,6 +52,8 @@ pub struct Sim {
     is_stuck: bool,
     /// Offsets that some member of a group is done with, as ranges: first to one past the last.
     processed: BTreeMap<(GroupId, TopicPartition), BTreeMap<i64, i64>>,
+    /// Messages that a person wants lost: from, to, and which API.
+    drops: Vec<(NodeId, NodeId, ApiKey)>,
     /// Reused for every handler.
     scratch: Vec<Effect>,
 }
@@ -240,6 +243,11 @@ impl Sim {
                 }
                 self.disconnect(node, correlation, reason);
             }
+            Event::Closed {
+                node,
+                incarnation,
+                reply,
+            } => self.closed(node, incarnation, reply),
             Event::RequestCheck { node, incarnation } => self.check_requests(node, incarnation),
             Event::Resume { node, incarnation } => self.resume(node, incarnation),
             Event::Start { node } => self.start_process(node, None),

@@ -128,6 +128,8 @@ pub struct ReplicaView {
     pub log_start_offset: Offset,
     /// Its high watermark.
     pub high_watermark: Offset,
+    /// Its last stable offset: consumers that read committed records get no further.
+    pub last_stable_offset: Offset,
     /// Where its log ends.
     pub log_end_offset: Offset,
     /// Changes of leader epoch within the log: epoch and its first offset.

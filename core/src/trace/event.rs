@@ -8,6 +8,7 @@ use crate::base::timer::Timer;
 use crate::kernel::time::SimTime;
 use crate::wire::api::{ApiKey, Request, Response};
 use crate::wire::error_code::ErrorCode;
+use crate::wire::record::TransactionState;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -94,6 +95,10 @@ pub enum Disconnect {
     PeerDied,
     /// The answer did not come within the request's time; the sender closed the connection.
     RequestTimedOut,
+    /// The other end closed the connection, because it could not say no in another way (`acks=0`).
+    Closed,
+    /// A person's action took the message off the wire.
+    Dropped,
 }
 
 /// The state of a classic group.
@@ -598,6 +603,89 @@ trace_events! {
     FatalError "fatal-error" "KafkaConsumer.poll" {
         /// The exception.
         exception: Arc<str>,
+    }
+    /// A producer with idempotence has an id, or a new epoch of it.
+    ProducerIdAssigned "producer-id-assigned" "TransactionManager.setProducerIdAndEpoch (KIP-98)" {
+        /// The id.
+        producer_id: i64,
+        /// The epoch from now on.
+        producer_epoch: i16,
+    }
+    /// A leader finds a producer's batch in its log already, and answers with the offset that it has.
+    DuplicateFound "duplicate-found" "ProducerStateEntry.findDuplicateBatch (KIP-98)" {
+        /// Which partition.
+        topic_partition: TopicPartition,
+        /// The producer.
+        producer_id: i64,
+        /// Sequence of the batch's first record.
+        base_sequence: i32,
+        /// Offset of the batch's first record.
+        base_offset: Offset,
+    }
+    /// A leader appends records that stand in its log already: a batch was sent again without a
+    /// sequence that would tell.
+    DuplicateAppended "duplicate-appended" "Terrarium" {
+        /// Which partition.
+        topic_partition: TopicPartition,
+        /// Offset of the first record, this time.
+        base_offset: Offset,
+        /// How many records.
+        records: u32,
+    }
+    /// `send()` blocks: for metadata or for memory.
+    SendBlocked "send-blocked" "KafkaProducer.doSend" {
+        /// Whether `buffer.memory` is used up; otherwise the metadata are missing.
+        waits_for_memory: bool,
+    }
+    /// `send()` throws: the record never came into a batch.
+    SendFailed "send-failed" "KafkaProducer.doSend" {
+        /// The topic.
+        topic: Arc<str>,
+        /// The exception.
+        exception: Arc<str>,
+    }
+    /// A producer splits a batch that the broker finds too large.
+    BatchSplit "batch-split" "RecordAccumulator.splitAndReenqueue" {
+        /// Which partition.
+        topic_partition: TopicPartition,
+        /// How many batches it is now.
+        batches: u32,
+    }
+    /// A coordinator moves a transaction on; the record of it is replicated.
+    TransactionStateChanged "transaction-state-changed" "TransactionMetadata.completeTransitionTo (KIP-98)" {
+        /// Whose transaction.
+        transactional_id: Arc<str>,
+        /// The state before.
+        previous: TransactionState,
+        /// The state from now on.
+        state: TransactionState,
+        /// The producer id.
+        producer_id: i64,
+        /// The epoch from now on.
+        producer_epoch: i16,
+    }
+    /// A leader writes the end of a transaction to a partition.
+    TransactionMarkerWritten "transaction-marker-written" "KafkaApis.handleWriteTxnMarkersRequest" {
+        /// Which partition.
+        topic_partition: TopicPartition,
+        /// The producer.
+        producer_id: i64,
+        /// Offset of the marker.
+        offset: Offset,
+        /// Whether the transaction is committed; otherwise aborted.
+        is_commit: bool,
+    }
+    /// An application begins a transaction.
+    TransactionBegun "transaction-begun" "KafkaProducer.beginTransaction" {
+        /// Its transactional id.
+        transactional_id: Arc<str>,
+    }
+    /// `commitTransaction` or `abortTransaction` returns.
+    TransactionEnded "transaction-ended" "KafkaProducer.commitTransaction" {
+        /// Its transactional id.
+        transactional_id: Arc<str>,
+        /// Whether it is committed; otherwise aborted.
+        is_commit: bool,
     }
     /// An application hands a record to its producer.
     RecordQueued "record-queued" "KafkaProducer.send" {

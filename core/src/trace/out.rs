@@ -32,6 +32,8 @@ pub enum Effect {
         /// The answer.
         body: Response,
     },
+    /// Close the connection that a request came over.
+    Close(ReplyTo),
     /// Arm a timer, in place of an earlier one of the same name.
     Arm(Timer, SimTime),
     /// Cancel a timer, if it is armed.
@@ -107,6 +109,11 @@ impl Out {
     /// Answers a request.
     pub fn respond(&mut self, reply: ReplyTo, body: Response) {
         self.effects.push(Effect::Response { reply, body });
+    }
+
+    /// Closes the connection that a request came over, which gets no answer.
+    pub fn close_connection(&mut self, reply: ReplyTo) {
+        self.effects.push(Effect::Close(reply));
     }
 
     /// Arms `timer` to fire after `delay`.

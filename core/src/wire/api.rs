@@ -3,7 +3,7 @@
 use super::error_code::ErrorCode;
 use super::metadata::MetadataRecord;
 use super::record::{Batch, Subscription};
-use crate::base::config::{Acks, TopicConfig};
+use crate::base::config::{Acks, IsolationLevel, TopicConfig};
 use crate::base::ids::{BrokerId, GroupId, InstanceId, MemberId, Offset, TopicId, TopicPartition};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -67,6 +67,12 @@ apis! {
     BrokerRegistration "BrokerRegistration" [BrokerRegistrationRequest, BrokerRegistrationResponse] "A broker process makes itself known."
     BrokerHeartbeat "BrokerHeartbeat" [BrokerHeartbeatRequest, BrokerHeartbeatResponse] "A broker says that it lives, and how far it has replayed."
     AlterPartition "AlterPartition" [AlterPartitionRequest, AlterPartitionResponse] "A leader asks for another ISR."
+    InitProducerId "InitProducerId" [InitProducerIdRequest, InitProducerIdResponse] "Asks for a producer id, or for the next epoch of one."
+    AddPartitionsToTxn "AddPartitionsToTxn" [AddPartitionsToTxnRequest, AddPartitionsToTxnResponse] "Makes partitions part of a transaction, or asks whether they are."
+    AddOffsetsToTxn "AddOffsetsToTxn" [AddOffsetsToTxnRequest, AddOffsetsToTxnResponse] "Makes a group's offsets part of a transaction."
+    TxnOffsetCommit "TxnOffsetCommit" [TxnOffsetCommitRequest, TxnOffsetCommitResponse] "Stores where a group goes on, if the transaction is committed."
+    EndTxn "EndTxn" [EndTxnRequest, EndTxnResponse] "Commits or aborts a transaction."
+    WriteTxnMarkers "WriteTxnMarkers" [WriteTxnMarkersRequest, WriteTxnMarkersResponse] "Writes the end of a transaction to its partitions."
     FetchMetadataLog "Fetch(__cluster_metadata)" [FetchMetadataLogRequest, FetchMetadataLogResponse] "A broker replicates the controller's log."
 }
 
@@ -83,6 +89,10 @@ pub struct ProduceRequest {
     pub acks: Acks,
     /// How long the broker may park the request, in milliseconds.
     pub timeout_ms: i64,
+    /// Set for a producer with transactions.
+    pub transactional_id: Option<Arc<str>>,
+    /// Batches that were sent before, for counting duplicates; Kafka has no such field.
+    pub retried: Vec<TopicPartition>,
     /// One batch a partition. Base offset and leader epoch are the broker's to fill in.
     pub batches: Vec<(TopicPartition, Batch)>,
 }
@@ -120,6 +130,8 @@ pub struct FetchRequest {
     pub min_bytes: i64,
     /// Bytes in the whole answer.
     pub max_bytes: i64,
+    /// Whether open and aborted transactions are kept from the reader.
+    pub isolation_level: IsolationLevel,
     /// What to read.
     pub partitions: Vec<FetchPartition>,
 }
@@ -166,6 +178,8 @@ pub struct FetchPartitionResponse {
     pub diverging_epoch: Option<(i32, Offset)>,
     /// The leader and its epoch, when the error says that it is another one (KIP-951).
     pub current_leader: Option<(BrokerId, i32)>,
+    /// For `read_committed`: aborted transactions in the batches, by producer id and first offset.
+    pub aborted: Vec<(i64, Offset)>,
     /// The batches.
     pub batches: Vec<Batch>,
 }
@@ -185,6 +199,8 @@ pub enum OffsetQuery {
     Earliest,
     /// Timestamp -1: the high watermark for a consumer.
     Latest,
+    /// Timestamp -1 from a consumer that reads committed records: the last stable offset.
+    LastStable,
     /// The log end offset, as a follower asks for it.
     LogEnd,
 }
@@ -234,11 +250,13 @@ pub struct MetadataPartition {
     pub leader_epoch: i32,
 }
 
-/// `FindCoordinator` for a group.
+/// `FindCoordinator` for a group or a transactional id.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct FindCoordinatorRequest {
-    /// The group.
+    /// The group; without a meaning when a transactional id is set.
     pub group_id: GroupId,
+    /// The transactional id; unset for a group.
+    pub transactional_id: Option<Arc<str>>,
 }
 
 /// Answer to `FindCoordinator`.
@@ -574,6 +592,134 @@ pub struct FetchMetadataLogResponse {
     pub records: Vec<Arc<MetadataRecord>>,
 }
 
+/// `InitProducerId`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct InitProducerIdRequest {
+    /// Unset for a producer without transactions, which any broker answers.
+    pub transactional_id: Option<Arc<str>>,
+    /// `transaction.timeout.ms`.
+    pub transaction_timeout_ms: i64,
+    /// The id that it has and whose epoch it wants raised; -1 for none.
+    pub producer_id: i64,
+    /// The epoch that goes with it; -1 for none.
+    pub producer_epoch: i16,
+}
+
+/// Answer to `InitProducerId`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct InitProducerIdResponse {
+    /// `CONCURRENT_TRANSACTIONS` while an earlier transaction ends.
+    pub error_code: ErrorCode,
+    /// The producer id; -1 on error.
+    pub producer_id: i64,
+    /// Its epoch; -1 on error.
+    pub producer_epoch: i16,
+}
+
+/// `AddPartitionsToTxn`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct AddPartitionsToTxnRequest {
+    /// Whose transaction.
+    pub transactional_id: Arc<str>,
+    /// Its producer id.
+    pub producer_id: i64,
+    /// Its epoch.
+    pub producer_epoch: i16,
+    /// From a broker that only wants to know whether they belong to it (KIP-890).
+    pub verify_only: bool,
+    /// The partitions.
+    pub partitions: Vec<TopicPartition>,
+}
+
+/// Answer to `AddPartitionsToTxn`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct AddPartitionsToTxnResponse {
+    /// One entry a partition.
+    pub partitions: Vec<(TopicPartition, ErrorCode)>,
+}
+
+/// `AddOffsetsToTxn`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct AddOffsetsToTxnRequest {
+    /// Whose transaction.
+    pub transactional_id: Arc<str>,
+    /// Its producer id.
+    pub producer_id: i64,
+    /// Its epoch.
+    pub producer_epoch: i16,
+    /// The group whose partition of `__consumer_offsets` joins the transaction.
+    pub group_id: GroupId,
+}
+
+/// Answer to `AddOffsetsToTxn`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct AddOffsetsToTxnResponse {
+    /// Whether they are part of it.
+    pub error_code: ErrorCode,
+}
+
+/// `TxnOffsetCommit`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct TxnOffsetCommitRequest {
+    /// Whose transaction.
+    pub transactional_id: Arc<str>,
+    /// Its producer id.
+    pub producer_id: i64,
+    /// Its epoch.
+    pub producer_epoch: i16,
+    /// What is committed, and by which member.
+    pub commit: OffsetCommitRequest,
+}
+
+/// Answer to `TxnOffsetCommit`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct TxnOffsetCommitResponse {
+    /// One entry a partition.
+    pub partitions: Vec<(TopicPartition, ErrorCode)>,
+}
+
+/// `EndTxn`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct EndTxnRequest {
+    /// Whose transaction.
+    pub transactional_id: Arc<str>,
+    /// Its producer id.
+    pub producer_id: i64,
+    /// Its epoch.
+    pub producer_epoch: i16,
+    /// Whether to commit; otherwise to abort.
+    pub is_commit: bool,
+}
+
+/// Answer to `EndTxn`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct EndTxnResponse {
+    /// Whether the end is decided; the markers may still be on their way.
+    pub error_code: ErrorCode,
+}
+
+/// `WriteTxnMarkers` for one transaction.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct WriteTxnMarkersRequest {
+    /// The producer id.
+    pub producer_id: i64,
+    /// Its epoch.
+    pub producer_epoch: i16,
+    /// Whether the transaction is committed; otherwise aborted.
+    pub is_commit: bool,
+    /// Leader epoch of the coordinator's partition of `__transaction_state`.
+    pub coordinator_epoch: i32,
+    /// Where the marker goes.
+    pub partitions: Vec<TopicPartition>,
+}
+
+/// Answer to `WriteTxnMarkers`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct WriteTxnMarkersResponse {
+    /// One entry a partition, when its marker is replicated.
+    pub partitions: Vec<(TopicPartition, ErrorCode)>,
+}
+
 impl Response {
     /// The first error that it carries, if any.
     pub fn error_code(&self) -> ErrorCode {
@@ -607,6 +753,12 @@ impl Response {
                     .into_iter()
                     .chain(response.partitions.iter().map(|p| p.error_code)),
             ),
+            Self::InitProducerId(response) => response.error_code,
+            Self::AddPartitionsToTxn(response) => first(response.partitions.iter().map(|p| p.1)),
+            Self::AddOffsetsToTxn(response) => response.error_code,
+            Self::TxnOffsetCommit(response) => first(response.partitions.iter().map(|p| p.1)),
+            Self::EndTxn(response) => response.error_code,
+            Self::WriteTxnMarkers(response) => first(response.partitions.iter().map(|p| p.1)),
             Self::FetchMetadataLog(_) => ErrorCode::None,
         }
     }

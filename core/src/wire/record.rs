@@ -2,7 +2,7 @@
 
 use crate::base::ids::{GroupId, InstanceId, MemberId, NodeId, Offset, RecordId, TopicPartition};
 use crate::kernel::time::SimTime;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 /// One record.
@@ -44,6 +44,13 @@ pub enum RecordValue {
         /// The state; unset for a tombstone.
         metadata: Option<Arc<GroupMetadata>>,
     },
+    /// `__transaction_state`: where a transactional id stands; unset forgets it.
+    Transaction {
+        /// Whose.
+        transactional_id: Arc<str>,
+        /// Where it stands; unset for a tombstone.
+        metadata: Option<Arc<TransactionMetadata>>,
+    },
     /// A control record: the end of a transaction.
     EndTransaction {
         /// Whether it was committed; otherwise it was aborted.
@@ -51,6 +58,65 @@ pub enum RecordValue {
         /// Epoch of the transaction coordinator that sent the marker.
         coordinator_epoch: i32,
     },
+}
+
+/// The state of a transactional id at its coordinator.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+pub enum TransactionState {
+    /// It has had no transaction with this epoch.
+    #[default]
+    Empty,
+    /// A transaction is open.
+    Ongoing,
+    /// Its commit is decided; markers are on their way.
+    PrepareCommit,
+    /// Its abort is decided; markers are on their way.
+    PrepareAbort,
+    /// Every partition has the marker of the commit.
+    CompleteCommit,
+    /// Every partition has the marker of the abort.
+    CompleteAbort,
+    /// It is about to be aborted under an epoch that fences its producer.
+    PrepareEpochFence,
+    /// It is forgotten.
+    Dead,
+}
+
+impl TransactionState {
+    /// Kafka's name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Empty => "Empty",
+            Self::Ongoing => "Ongoing",
+            Self::PrepareCommit => "PrepareCommit",
+            Self::PrepareAbort => "PrepareAbort",
+            Self::CompleteCommit => "CompleteCommit",
+            Self::CompleteAbort => "CompleteAbort",
+            Self::PrepareEpochFence => "PrepareEpochFence",
+            Self::Dead => "Dead",
+        }
+    }
+}
+
+/// A transactional id as it stands in `__transaction_state`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct TransactionMetadata {
+    /// Its producer id.
+    pub producer_id: i64,
+    /// The epoch of its producer; -1 before its first.
+    pub producer_epoch: i16,
+    /// `transaction.timeout.ms` of the producer.
+    pub timeout_ms: i64,
+    /// Its state.
+    pub state: TransactionState,
+    /// The partitions of the transaction, sorted.
+    pub partitions: Vec<TopicPartition>,
+    /// When the transaction began; unset while there is none.
+    pub started_at: Option<SimTime>,
+    /// When this was written.
+    pub updated_at: SimTime,
 }
 
 /// A committed offset.
@@ -203,19 +269,6 @@ fn serialize_records<S: serde::Serializer>(
 }
 
 impl Batch {
-    /// A batch that has no place in a log yet.
-    pub fn of(records: Arc<[Record]>, producer: ProducerStamp, now: SimTime) -> Self {
-        let payload: u32 = records.iter().map(|record| record.size_bytes).sum();
-        Self {
-            base_offset: Offset::UNKNOWN,
-            leader_epoch: -1,
-            size_bytes: Self::HEADER_BYTES + payload,
-            appended_at: now,
-            producer,
-            records,
-        }
-    }
-
     /// The control batch that ends a transaction of the producer with this id and epoch.
     pub fn end_of_transaction(
         (producer_id, producer_epoch): (i64, i16),
@@ -240,7 +293,11 @@ impl Batch {
             is_transactional: true,
             is_control: true,
         };
-        Self::of(Arc::from([record]), producer, now)
+        Self {
+            producer,
+            appended_at: now,
+            ..Self::new(Arc::from([record]))
+        }
     }
 
     /// Bytes of a batch's header.
@@ -347,6 +404,7 @@ impl Record {
             RecordValue::Null
             | RecordValue::OffsetCommit { .. }
             | RecordValue::GroupMetadata { .. }
+            | RecordValue::Transaction { .. }
             | RecordValue::EndTransaction { .. } => None,
         }
     }
@@ -362,6 +420,9 @@ impl Record {
                 ..
             } => Some(RecordKey::Offset(group_id, *topic_partition)),
             RecordValue::GroupMetadata { group_id, .. } => Some(RecordKey::Group(group_id)),
+            RecordValue::Transaction {
+                transactional_id, ..
+            } => Some(RecordKey::Text(transactional_id)),
             RecordValue::EndTransaction { .. } => None,
         }
     }
@@ -373,6 +434,7 @@ impl Record {
             RecordValue::Text(_) | RecordValue::EndTransaction { .. } => false,
             RecordValue::OffsetCommit { committed, .. } => committed.is_none(),
             RecordValue::GroupMetadata { metadata, .. } => metadata.is_none(),
+            RecordValue::Transaction { metadata, .. } => metadata.is_none(),
         }
     }
 }

@@ -692,6 +692,7 @@ fn mark_of(event: &TraceEvent) -> Option<(MarkKind, Arc<str>, Option<TopicPartit
             exception: Some(exception),
             ..
         }
+        | TraceEvent::SendFailed { exception, .. }
         | TraceEvent::FatalError { exception } => {
             Some((MarkKind::Error, Arc::clone(exception), None))
         }

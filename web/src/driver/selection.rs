@@ -186,6 +186,18 @@ fn partition_of(event: &TraceEvent) -> Option<TopicPartition> {
         | TraceEvent::BatchRetried {
             topic_partition, ..
         }
+        | TraceEvent::DuplicateFound {
+            topic_partition, ..
+        }
+        | TraceEvent::DuplicateAppended {
+            topic_partition, ..
+        }
+        | TraceEvent::BatchSplit {
+            topic_partition, ..
+        }
+        | TraceEvent::TransactionMarkerWritten {
+            topic_partition, ..
+        }
         | TraceEvent::BatchFailed {
             topic_partition, ..
         } => Some(*topic_partition),

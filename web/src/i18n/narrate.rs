@@ -90,6 +90,8 @@ impl Narrator<'_> {
             Disconnect::ConnectionRefused => "disconnect.connection-refused",
             Disconnect::PeerDied => "disconnect.peer-died",
             Disconnect::RequestTimedOut => "disconnect.request-timed-out",
+            Disconnect::Closed => "disconnect.closed",
+            Disconnect::Dropped => "disconnect.dropped",
         })
     }
 
@@ -476,6 +478,72 @@ impl Narrator<'_> {
                 args.push(("error", error_code.name().to_owned()));
                 args.push(("count", records.to_string()));
             }
+            _ => self.add_transaction_args(event, args),
+        }
+    }
+
+    fn add_transaction_args(&self, event: &TraceEvent, args: &mut Args) {
+        match event {
+            TraceEvent::ProducerIdAssigned {
+                producer_id,
+                producer_epoch,
+            } => {
+                args.push(("id", producer_id.to_string()));
+                args.push(("epoch", producer_epoch.to_string()));
+            }
+            TraceEvent::DuplicateFound {
+                topic_partition,
+                base_offset,
+                ..
+            } => {
+                args.push(("partition", self.partition(*topic_partition)));
+                args.push(("offset", base_offset.to_string()));
+            }
+            TraceEvent::DuplicateAppended {
+                topic_partition,
+                base_offset,
+                records: count,
+            } => {
+                args.push(("partition", self.partition(*topic_partition)));
+                args.push(("offset", base_offset.to_string()));
+                args.push(("count", count.to_string()));
+            }
+            TraceEvent::BatchSplit {
+                topic_partition,
+                batches: count,
+            } => {
+                args.push(("partition", self.partition(*topic_partition)));
+                args.push(("count", count.to_string()));
+            }
+            TraceEvent::SendFailed { exception, .. } => {
+                args.push(("exception", exception.to_string()));
+            }
+            TraceEvent::TransactionStateChanged {
+                transactional_id,
+                previous,
+                state,
+                producer_epoch,
+                ..
+            } => {
+                args.push(("id", transactional_id.to_string()));
+                args.push(("before", previous.name().to_owned()));
+                args.push(("state", state.name().to_owned()));
+                args.push(("epoch", producer_epoch.to_string()));
+            }
+            TraceEvent::TransactionMarkerWritten {
+                topic_partition,
+                offset,
+                ..
+            } => {
+                args.push(("partition", self.partition(*topic_partition)));
+                args.push(("offset", offset.to_string()));
+            }
+            TraceEvent::TransactionBegun { transactional_id }
+            | TraceEvent::TransactionEnded {
+                transactional_id, ..
+            } => {
+                args.push(("id", transactional_id.to_string()));
+            }
             _ => {}
         }
     }
@@ -485,6 +553,15 @@ impl Narrator<'_> {
 fn key(event: &TraceEvent) -> String {
     let variant = match event {
         TraceEvent::ResponseSent { body, .. } if error_of(body) != ErrorCode::None => ".error",
+        TraceEvent::TransactionMarkerWritten {
+            is_commit: false, ..
+        }
+        | TraceEvent::TransactionEnded {
+            is_commit: false, ..
+        } => ".abort",
+        TraceEvent::SendBlocked {
+            waits_for_memory: true,
+        } => ".memory",
         TraceEvent::Delivered {
             is_response: true, ..
         } => ".response",

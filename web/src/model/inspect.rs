@@ -717,5 +717,8 @@ fn is_main(event: &TraceEvent) -> bool {
             | TraceEvent::PollTimeoutExpired { .. }
             | TraceEvent::FatalError { .. }
             | TraceEvent::BatchFailed { .. }
+            | TraceEvent::SendFailed { .. }
+            | TraceEvent::DuplicateAppended { .. }
+            | TraceEvent::TransactionEnded { .. }
     )
 }

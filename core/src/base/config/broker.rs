@@ -43,6 +43,22 @@ settings! {
             "Milliseconds between two checks for offsets to expire.";
         offset_metadata_max_bytes: i64 = 4_096, "offset.metadata.max.bytes", "a number from 0 to 2147483647", Some(0..=2_147_483_647),
             "Longest metadata text of a committed offset.";
+        producer_id_expiration_ms: i64 = 86_400_000, "producer.id.expiration.ms", "a number from 1 to 2147483647", Some(1..=2_147_483_647),
+            "Milliseconds after its last write that a log still knows a producer.";
+        transaction_state_log_num_partitions: i64 = 50, "transaction.state.log.num.partitions", "a number from 1 to 1000", Some(1..=1_000),
+            "Partitions of `__transaction_state`; a transactional id's coordinator leads the one it hashes to.";
+        transaction_state_log_replication_factor: i64 = 3, "transaction.state.log.replication.factor", "a number from 1 to 64", Some(1..=64),
+            "Replicas of `__transaction_state`.";
+        transaction_state_log_min_isr: i64 = 2, "transaction.state.log.min.isr", "a number from 1 to 64", Some(1..=64),
+            "`min.insync.replicas` of `__transaction_state`.";
+        transaction_max_timeout_ms: i64 = 900_000, "transaction.max.timeout.ms", "a number from 1 to 2147483647", Some(1..=2_147_483_647),
+            "Longest transaction.timeout.ms that a producer may ask for.";
+        transaction_abort_timed_out_transaction_cleanup_interval_ms: i64 = 10_000, "transaction.abort.timed.out.transaction.cleanup.interval.ms", "a number from 1 to 2147483647", Some(1..=2_147_483_647),
+            "Milliseconds between two looks for transactions that have run out of time.";
+        transactional_id_expiration_ms: i64 = 604_800_000, "transactional.id.expiration.ms", "a number from 1 to 2147483647", Some(1..=2_147_483_647),
+            "Milliseconds after its last transaction that a transactional id is forgotten.";
+        transaction_partition_verification_enable: bool = true, "transaction.partition.verification.enable", "true or false", None,
+            "Whether a leader asks the coordinator before the first append of a transaction (KIP-890).";
         group_initial_rebalance_delay_ms: i64 = 3_000, "group.initial.rebalance.delay.ms", "a number from 0 to 2147483647", Some(0..=2_147_483_647),
             "Milliseconds that the first rebalance of an empty group waits for more members (KIP-134).";
         group_min_session_timeout_ms: i64 = 6_000, "group.min.session.timeout.ms", "a number from 1 to 2147483647", Some(1..=2_147_483_647),

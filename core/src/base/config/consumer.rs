@@ -34,6 +34,32 @@ impl SettingValue for AutoOffsetReset {
     }
 }
 
+/// Whether a consumer sees records of transactions that are open or aborted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum IsolationLevel {
+    /// It sees everything below the high watermark.
+    ReadUncommitted,
+    /// It reads up to the last stable offset, and skips what was aborted.
+    ReadCommitted,
+}
+
+impl SettingValue for IsolationLevel {
+    fn parse(text: &str) -> Result<Self, String> {
+        match text.trim() {
+            "read_uncommitted" => Ok(Self::ReadUncommitted),
+            "read_committed" => Ok(Self::ReadCommitted),
+            _ => Err(String::from("read_uncommitted or read_committed")),
+        }
+    }
+    fn render(&self) -> String {
+        String::from(match self {
+            Self::ReadUncommitted => "read_uncommitted",
+            Self::ReadCommitted => "read_committed",
+        })
+    }
+}
+
 /// Names of assignors in order of preference.
 impl SettingValue for Vec<Arc<str>> {
     fn parse(text: &str) -> Result<Self, String> {
@@ -81,6 +107,8 @@ settings! {
             "Milliseconds between two automatic commits.";
         auto_offset_reset: AutoOffsetReset = AutoOffsetReset::Latest, "auto.offset.reset", "latest, earliest or none", None,
             "Where to start without a committed offset.";
+        isolation_level: IsolationLevel = IsolationLevel::ReadUncommitted, "isolation.level", "read_uncommitted or read_committed", None,
+            "Whether records of open and aborted transactions are kept from the application (KIP-98).";
         fetch_min_bytes: i64 = 1, "fetch.min.bytes", "a number from 0 to 2147483647", Some(0..=2_147_483_647),
             "Bytes that a fetch waits for.";
         fetch_max_wait_ms: i64 = 500, "fetch.max.wait.ms", "a number from 0 to 2147483647", Some(0..=2_147_483_647),

@@ -162,6 +162,12 @@ impl Consumer {
                 self.commit_sync(out);
             }
             CommitMode::Async => self.commit_async(out),
+            CommitMode::Transaction => {
+                self.transaction = self.transaction_commit();
+                if self.transaction.is_some() {
+                    self.app = App::Committing;
+                }
+            }
         }
         if self.app == App::Polling {
             out.cancel(Timer::PollTimeout);

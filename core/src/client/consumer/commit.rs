@@ -1,7 +1,7 @@
 //! Committing offsets.
 
 use super::app::{App, Closing};
-use super::{Consumer, PrepareCommit, Purpose};
+use super::{CommitMode, Consumer, PrepareCommit, Purpose};
 use crate::base::ids::{MemberId, NodeId, Offset, TopicPartition};
 use crate::base::timer::Timer;
 use crate::trace::event::{MemberState, TraceEvent};
@@ -92,7 +92,8 @@ impl Consumer {
         let is_waiting = self.requests.values().any(
             |purpose| matches!(purpose, Purpose::Commit(call) if call.kind == CommitKind::Sync),
         );
-        if self.app == App::Committing && !is_waiting {
+        let is_sync = self.settings.processing.commit == CommitMode::Sync;
+        if self.app == App::Committing && is_sync && !is_waiting {
             self.commit_sync(out);
         }
     }
@@ -103,6 +104,20 @@ impl Consumer {
         if !offsets.is_empty() && !self.send_commit(CommitKind::Async, offsets, out) {
             self.commit_refused_here(out);
         }
+    }
+
+    /// What a transaction commits: the offsets after the records that are processed, in the name of
+    /// the member, so that a member that is one no longer is refused (KIP-447).
+    pub(super) fn transaction_commit(&self) -> Option<OffsetCommitRequest> {
+        let offsets = self.processed_positions();
+        (!offsets.is_empty()).then(|| OffsetCommitRequest {
+            group_id: self.group(),
+            generation_id: self.membership.generation_id,
+            member_id: self.membership.member_id.clone(),
+            group_instance_id: self.group_instance_id(),
+            offsets: offsets.into_iter().map(|(id, at)| (id, at, -1)).collect(),
+            version: OFFSET_COMMIT_VERSION,
+        })
     }
 
     /// The client itself refuses: it is not in the group, or is just joining it.

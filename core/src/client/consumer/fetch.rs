@@ -1,6 +1,6 @@
 //! Fetching, and handing records to the application.
 
-use super::position::Progress;
+use super::position::{Buffered, Progress};
 use super::{Consumer, Purpose};
 use crate::base::ids::{BrokerId, NodeId, Offset, TopicPartition};
 use crate::base::timer::Timer;
@@ -9,7 +9,7 @@ use crate::wire::api::{
     FetchPartition, FetchPartitionResponse, FetchRequest, FetchResponse, Request,
 };
 use crate::wire::error_code::ErrorCode;
-use crate::wire::record::Record;
+use crate::wire::record::{Batch, Record, RecordValue};
 use std::collections::{BTreeMap, VecDeque};
 
 impl Consumer {
@@ -73,6 +73,7 @@ impl Consumer {
             max_wait_ms: config.fetch_max_wait_ms,
             min_bytes: config.fetch_min_bytes,
             max_bytes: config.fetch_max_bytes,
+            isolation_level: config.isolation_level,
             partitions,
         };
         let asked = request
@@ -139,7 +140,9 @@ impl Consumer {
                 if response.batches.is_empty() || !owned.buffered.is_empty() {
                     return true;
                 }
-                owned.buffered.extend(response.batches.iter().cloned());
+                owned
+                    .buffered
+                    .extend(visible(&response.batches, &response.aborted));
                 self.buffered.push_back(topic_partition);
                 true
             }
@@ -203,8 +206,13 @@ impl Consumer {
                 continue;
             };
             while records.len() < max
-                && let Some(batch) = owned.buffered.front()
+                && let Some(Buffered { batch, is_hidden }) = owned.buffered.front()
             {
+                if *is_hidden {
+                    position = position.max(batch.next_offset());
+                    owned.buffered.pop_front();
+                    continue;
+                }
                 let mut next = position;
                 let mut rest = batch.entries().filter(|(offset, _)| position <= *offset);
                 while records.len() < max
@@ -228,4 +236,44 @@ impl Consumer {
         }
         records
     }
+}
+
+/// Which batches of a fetch the application sees: no markers, and nothing of the transactions that
+/// are listed as aborted.
+///
+/// # Source
+/// `CompletedFetch.nextFetchedRecord`, `consumeAbortedTransactionsUpTo`.
+fn visible(batches: &[Batch], aborted: &[(i64, Offset)]) -> Vec<Buffered> {
+    let mut pending: Vec<(i64, Offset)> = aborted.to_vec();
+    let mut aborting: Vec<i64> = Vec::new();
+    let mut buffered = Vec::with_capacity(batches.len());
+    for batch in batches {
+        let last = batch.last_offset();
+        pending.retain(|(producer_id, first_offset)| {
+            let is_due = *first_offset <= last;
+            if is_due {
+                aborting.push(*producer_id);
+            }
+            !is_due
+        });
+        let stamp = &batch.producer;
+        let is_abort = batch.records.first().is_some_and(|record| {
+            matches!(
+                record.value,
+                RecordValue::EndTransaction {
+                    is_commit: false,
+                    ..
+                }
+            )
+        });
+        if is_abort {
+            aborting.retain(|id| *id != stamp.producer_id);
+        }
+        let is_aborted = stamp.is_transactional && aborting.contains(&stamp.producer_id);
+        buffered.push(Buffered {
+            batch: batch.clone(),
+            is_hidden: stamp.is_control || is_aborted,
+        });
+    }
+    buffered
 }

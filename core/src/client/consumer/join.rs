@@ -25,6 +25,7 @@ impl Consumer {
         match self.metadata.pick_broker(out.now) {
             Ok(broker) => {
                 let request = FindCoordinatorRequest {
+                    transactional_id: None,
                     group_id: self.group(),
                 };
                 let body = Request::FindCoordinator(request);

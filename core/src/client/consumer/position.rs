@@ -1,7 +1,7 @@
 //! Where to read on.
 
 use super::{Consumer, Purpose};
-use crate::base::config::AutoOffsetReset;
+use crate::base::config::{AutoOffsetReset, IsolationLevel};
 use crate::base::ids::{BrokerId, NodeId, Offset, TopicPartition};
 use crate::base::timer::Timer;
 use crate::trace::event::TraceEvent;
@@ -28,7 +28,16 @@ pub struct OwnedPartition {
     /// The high watermark in the last fetch answer.
     pub high_watermark: Option<Offset>,
     #[serde(skip)]
-    pub(super) buffered: VecDeque<Batch>,
+    pub(super) buffered: VecDeque<Buffered>,
+}
+
+/// A batch that was fetched.
+#[derive(Clone, Debug)]
+pub(super) struct Buffered {
+    /// The batch.
+    pub(super) batch: Batch,
+    /// Whether `poll` passes over it: a marker, or records of an aborted transaction.
+    pub(super) is_hidden: bool,
 }
 
 /// Whether and where a partition can be read.
@@ -69,7 +78,8 @@ impl OwnedPartition {
         let Some(position) = self.position() else {
             return 0;
         };
-        let entries = self.buffered.iter().flat_map(Batch::entries);
+        let visible = self.buffered.iter().filter(|buffered| !buffered.is_hidden);
+        let entries = visible.flat_map(|buffered| buffered.batch.entries());
         let count = entries.filter(|(offset, _)| position <= *offset).count();
         u32::try_from(count).unwrap_or(u32::MAX)
     }
@@ -142,6 +152,11 @@ impl Consumer {
 
     fn reset_positions(&mut self, partitions: &[TopicPartition], out: &mut Out) {
         let query = match self.config().auto_offset_reset {
+            AutoOffsetReset::Latest
+                if self.config().isolation_level == IsolationLevel::ReadCommitted =>
+            {
+                OffsetQuery::LastStable
+            }
             AutoOffsetReset::Latest => OffsetQuery::Latest,
             AutoOffsetReset::Earliest => OffsetQuery::Earliest,
             AutoOffsetReset::None => {
@@ -183,7 +198,11 @@ impl Consumer {
         out: &mut Out,
     ) {
         if !response.error_code.is_none() {
-            if response.error_code != ErrorCode::CoordinatorLoadInProgress {
+            let passes = [
+                ErrorCode::CoordinatorLoadInProgress,
+                ErrorCode::UnstableOffsetCommit,
+            ];
+            if !passes.contains(&response.error_code) {
                 self.coordinator_unknown(out);
             }
             self.positions_failed(asked, out);

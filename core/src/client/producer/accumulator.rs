@@ -5,7 +5,7 @@ use crate::base::ids::TopicPartition;
 use crate::client::backoff::Backoff;
 use crate::kernel::rng::Stream;
 use crate::kernel::time::{SimTime, Span};
-use crate::wire::record::{Batch, Record};
+use crate::wire::record::{Batch, ProducerStamp, Record};
 use serde::Serialize;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -31,10 +31,19 @@ pub struct ProducerBatch {
     /// Not sent before this instant; unset for a batch that has not failed.
     retry_at: Option<SimTime>,
     skips_backoff: bool,
+    /// Bytes that it holds of `buffer.memory`.
+    allocated: u64,
+    /// Id and epoch of its producer, and the sequence of its first record; unset before it is
+    /// drained, and without idempotence.
+    sequence: Option<(i64, i16, i32)>,
+    /// Whether its sequence was replaced after it had been sent.
+    is_reset: bool,
+    /// Whether it is a part of a batch that was too large.
+    is_part: bool,
 }
 
 impl ProducerBatch {
-    const fn new(created_at: SimTime) -> Self {
+    const fn new(created_at: SimTime, allocated: u64) -> Self {
         Self {
             records: Vec::new(),
             size_bytes: Batch::HEADER_BYTES,
@@ -42,6 +51,10 @@ impl ProducerBatch {
             attempts: 0,
             retry_at: None,
             skips_backoff: false,
+            allocated,
+            sequence: None,
+            is_reset: false,
+            is_part: false,
         }
     }
 
@@ -60,6 +73,27 @@ impl ProducerBatch {
         self.attempts
     }
 
+    /// The sequence of its first record, if it has one.
+    pub fn base_sequence(&self) -> Option<i32> {
+        self.sequence.map(|(_, _, sequence)| sequence)
+    }
+
+    /// Id and epoch of its producer; -1 without a sequence.
+    pub fn identity(&self) -> (i64, i16) {
+        self.sequence.map_or((-1, -1), |(id, epoch, _)| (id, epoch))
+    }
+
+    /// Whether its sequence was replaced after it had been sent.
+    pub const fn is_reset(&self) -> bool {
+        self.is_reset
+    }
+
+    /// Gives it its place among the sequences of its partition.
+    pub fn set_identity(&mut self, (producer_id, epoch): (i64, i16), base_sequence: i32) {
+        self.is_reset = self.sequence.is_some();
+        self.sequence = Some((producer_id, epoch, base_sequence));
+    }
+
     /// The leader has changed: the next try need not wait (KIP-951).
     pub const fn skip_backoff(&mut self) {
         self.skips_backoff = true;
@@ -75,8 +109,21 @@ impl ProducerBatch {
     }
 
     /// The batch as a produce request carries it.
-    pub fn to_wire(&self) -> Batch {
-        Batch::new(Arc::from(self.records.as_slice()))
+    pub fn to_wire(&self, is_transactional: bool) -> Batch {
+        let mut stamp = ProducerStamp::NONE;
+        if let Some((producer_id, producer_epoch, base_sequence)) = self.sequence {
+            stamp = ProducerStamp {
+                producer_id,
+                producer_epoch,
+                base_sequence,
+                is_transactional,
+                is_control: false,
+            };
+        }
+        Batch {
+            producer: stamp,
+            ..Batch::new(Arc::from(self.records.as_slice()))
+        }
     }
 }
 
@@ -113,12 +160,13 @@ impl Accumulator {
     }
 
     fn last_has_room(&self, topic_partition: TopicPartition, size_bytes: u32) -> bool {
-        self.queues
-            .get(&topic_partition)
-            .and_then(VecDeque::back)
-            .is_some_and(|last| {
-                last.attempts == 0 && last.size_bytes + size_bytes <= self.batch_size
-            })
+        self.last(topic_partition).is_some_and(|last| {
+            !last.is_closed() && last.size_bytes + size_bytes <= self.batch_size
+        })
+    }
+
+    fn last(&self, topic_partition: TopicPartition) -> Option<&ProducerBatch> {
+        self.queues.get(&topic_partition).and_then(VecDeque::back)
     }
 
     /// Bytes that a new batch takes from the pool.
@@ -130,9 +178,10 @@ impl Accumulator {
     pub fn append(&mut self, topic_partition: TopicPartition, record: Record, since: SimTime) {
         let size_bytes = record.size_bytes;
         if !self.last_has_room(topic_partition, size_bytes) {
-            self.buffered_bytes += self.allocation(size_bytes);
+            let allocated = self.allocation(size_bytes);
+            self.buffered_bytes += allocated;
             let queue = self.queues.entry(topic_partition).or_default();
-            queue.push_back(ProducerBatch::new(since));
+            queue.push_back(ProducerBatch::new(since, allocated));
         }
         if let Some(batch) = self
             .queues
@@ -145,9 +194,8 @@ impl Accumulator {
     }
 
     /// Gives back the memory of a batch that is acknowledged or given up.
-    pub fn release(&mut self, batch: &ProducerBatch) {
-        let first = batch.records.first().map_or(0, |record| record.size_bytes);
-        self.buffered_bytes = self.buffered_bytes.saturating_sub(self.allocation(first));
+    pub const fn release(&mut self, batch: &ProducerBatch) {
+        self.buffered_bytes = self.buffered_bytes.saturating_sub(batch.allocated);
     }
 
     /// Partitions with a batch that waits.
@@ -159,36 +207,42 @@ impl Accumulator {
             .collect()
     }
 
-    fn first(&self, topic_partition: TopicPartition) -> Option<&ProducerBatch> {
+    /// How many batches wait for a partition; unset for one that never had a record.
+    pub fn queue_length(&self, topic_partition: TopicPartition) -> Option<u32> {
+        let queue = self.queues.get(&topic_partition)?;
+        Some(u32::try_from(queue.len()).unwrap_or(u32::MAX))
+    }
+
+    /// Whether the last batch of a partition takes no more; so does no batch at all.
+    pub fn is_last_complete(&self, topic_partition: TopicPartition) -> bool {
+        self.last(topic_partition)
+            .is_none_or(|last| last.is_closed() || self.batch_size <= last.size_bytes)
+    }
+
+    /// The first batch of a partition.
+    pub fn first(&self, topic_partition: TopicPartition) -> Option<&ProducerBatch> {
         self.queues.get(&topic_partition).and_then(VecDeque::front)
     }
 
-    /// Whether the first batch of a partition makes its leader ready to be sent to.
-    pub fn is_ready(
-        &self,
-        topic_partition: TopicPartition,
-        is_exhausted: bool,
-        now: SimTime,
-    ) -> bool {
+    /// Whether the first batch of a partition makes its leader ready to be sent to. One that is
+    /// tried again is closed and so counts as full; it waits for its back-off alone.
+    ///
+    /// # Source
+    /// `RecordAccumulator.batchReady`.
+    pub fn is_ready(&self, topic_partition: TopicPartition, flushes: bool, now: SimTime) -> bool {
         let Some(batch) = self.first(topic_partition) else {
             return false;
         };
         match batch.retry_at {
             Some(retry_at) => retry_at <= now,
             None => {
-                is_exhausted
-                    || self.is_full(topic_partition, batch)
+                flushes
+                    || batch.is_closed()
+                    || self.batch_size <= batch.size_bytes
+                    || self.queue_length(topic_partition) != Some(1)
                     || batch.created_at + self.linger <= now
             }
         }
-    }
-
-    fn is_full(&self, topic_partition: TopicPartition, batch: &ProducerBatch) -> bool {
-        self.batch_size <= batch.size_bytes
-            || self
-                .queues
-                .get(&topic_partition)
-                .is_some_and(|queue| 1 < queue.len())
     }
 
     /// Whether the first batch of a partition may go with others to a leader that is ready.
@@ -210,12 +264,91 @@ impl Accumulator {
             .and_then(VecDeque::pop_front)
     }
 
-    /// Puts a failed batch back at the front of its queue.
+    /// Puts a failed batch back: to the front of its queue, or behind those with lower sequences.
+    ///
+    /// # Source
+    /// `RecordAccumulator.insertInSequenceOrder`.
     pub fn put_back(&mut self, topic_partition: TopicPartition, batch: ProducerBatch) {
-        self.queues
-            .entry(topic_partition)
-            .or_default()
-            .push_front(batch);
+        let queue = self.queues.entry(topic_partition).or_default();
+        let lower = |other: &ProducerBatch| {
+            batch.identity() == other.identity() && other.base_sequence() < batch.base_sequence()
+        };
+        let place = if batch.sequence.is_some() {
+            queue.iter().take_while(|other| lower(other)).count()
+        } else {
+            0
+        };
+        queue.insert(place, batch);
+    }
+
+    /// Splits a batch that is too large, into batches of `batch.size`, or halves if it is a part
+    /// already, and puts them back. Gives their first sequences.
+    ///
+    /// # Source
+    /// `RecordAccumulator.splitAndReenqueue` (KAFKA-8350).
+    pub fn split(
+        &mut self,
+        topic_partition: TopicPartition,
+        whole: ProducerBatch,
+    ) -> Vec<ProducerBatch> {
+        let target = if whole.is_part {
+            whole.size_bytes / 2
+        } else {
+            self.batch_size
+        };
+        self.release(&whole);
+        let (created_at, identity) = (whole.created_at, whole.sequence);
+        let mut parts: Vec<ProducerBatch> = Vec::new();
+        for record in whole.records {
+            let size_bytes = record.size_bytes;
+            let fits = parts
+                .last()
+                .is_some_and(|part| part.size_bytes + size_bytes <= target);
+            if !fits {
+                parts.push(ProducerBatch {
+                    is_part: true,
+                    ..ProducerBatch::new(created_at, 0)
+                });
+            }
+            if let Some(part) = parts.last_mut() {
+                part.size_bytes += size_bytes;
+                part.records.push(record);
+            }
+        }
+        let mut sequence = identity;
+        for part in &mut parts {
+            part.allocated = u64::from(self.batch_size.max(part.size_bytes));
+            self.buffered_bytes += part.allocated;
+            part.sequence = sequence;
+            sequence = sequence.map(|(id, epoch, first)| {
+                let next = ProducerStamp::advance(first, i64::from(part.record_count()));
+                (id, epoch, next)
+            });
+        }
+        let queue = self.queues.entry(topic_partition).or_default();
+        for part in parts.iter().rev() {
+            queue.push_front(part.clone());
+        }
+        parts
+    }
+
+    /// Every batch of a partition that waits and has a sequence.
+    pub fn sequenced_mut(
+        &mut self,
+        topic_partition: TopicPartition,
+    ) -> impl Iterator<Item = &mut ProducerBatch> {
+        let queue = self.queues.get_mut(&topic_partition);
+        let batches = queue.into_iter().flatten();
+        batches.filter(|batch| batch.sequence.is_some())
+    }
+
+    /// Takes every batch that waits.
+    pub fn take_all(&mut self) -> Vec<(TopicPartition, ProducerBatch)> {
+        let mut taken = Vec::new();
+        for (topic_partition, queue) in &mut self.queues {
+            taken.extend(queue.drain(..).map(|batch| (*topic_partition, batch)));
+        }
+        taken
     }
 
     /// Takes the batches that have waited for `limit`.
@@ -247,5 +380,12 @@ impl Accumulator {
             })
             .filter(|at| now < *at)
             .min()
+    }
+}
+
+impl ProducerBatch {
+    /// Whether it takes no more records: it has been sent, or is a part of one that was.
+    const fn is_closed(&self) -> bool {
+        0 < self.attempts || self.is_part || self.sequence.is_some()
     }
 }

@@ -1,8 +1,6 @@
 //! Which partition a record goes to.
 
-use crate::base::ids::{TopicId, TopicPartition};
-use crate::client::metadata::ClientMetadata;
-use crate::kernel::rng::Stream;
+use crate::base::ids::TopicId;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -50,8 +48,6 @@ pub fn murmur2(bytes: &[u8]) -> u32 {
 
 /// Keeps records without a key on one partition until it has had a batch's worth of bytes
 /// (KIP-794).
-///
-/// The next partition is drawn evenly among those with a leader.
 #[derive(Clone, Debug, Serialize)]
 pub struct StickyPartitioner {
     batch_size: u64,
@@ -64,6 +60,58 @@ struct Sticky {
     bytes: u64,
 }
 
+/// What the next choice of a partition is made from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Choices {
+    /// How many partitions the topic has.
+    pub count: u32,
+    /// Partitions with a leader.
+    pub available: Vec<u32>,
+    /// For adaptive partitioning: partitions that may be chosen with the lengths of their queues;
+    /// unset while some partition of the topic has had no record yet, and when it is off.
+    pub queues: Option<Vec<(u32, u32)>>,
+}
+
+impl Choices {
+    /// The partition that `random` stands for.
+    ///
+    /// # Source
+    /// `BuiltInPartitioner.nextPartition`, `updatePartitionLoadStats`.
+    pub fn pick(&self, random: u64) -> u32 {
+        if let Some(cumulative) = self.weights() {
+            let total = cumulative.last().copied().unwrap_or(1).max(1);
+            let place = cumulative.partition_point(|weight| *weight <= random % total);
+            let queue = self.queues.as_ref().and_then(|queues| queues.get(place));
+            return queue.map_or(0, |(partition, _)| *partition);
+        }
+        let available = u64::try_from(self.available.len()).unwrap_or_default();
+        if available == 0 {
+            let partition = random % u64::from(self.count.max(1));
+            return u32::try_from(partition).unwrap_or_default();
+        }
+        let index = usize::try_from(random % available).unwrap_or_default();
+        self.available.get(index).copied().unwrap_or_default()
+    }
+
+    /// Running sums of the weights: a queue counts for as much as it is shorter than the longest,
+    /// and one more. Unset when the queues say nothing.
+    pub fn weights(&self) -> Option<Vec<u64>> {
+        let queues = self.queues.as_ref()?;
+        let longest = queues.iter().map(|(_, length)| *length).max()?;
+        let are_equal = queues.iter().all(|(_, length)| *length == longest);
+        let is_whole = u32::try_from(queues.len()) == Ok(self.count);
+        if self.count < 2 || (are_equal && is_whole) {
+            return None;
+        }
+        let mut sum = 0;
+        let weights = queues.iter().map(|(_, length)| {
+            sum += u64::from(longest + 1 - *length);
+            sum
+        });
+        Some(weights.collect())
+    }
+}
+
 impl StickyPartitioner {
     /// Switches after `batch_size` bytes.
     pub fn new(batch_size: i64) -> Self {
@@ -73,38 +121,13 @@ impl StickyPartitioner {
         }
     }
 
-    /// The partition for the next record of `topic`.
-    pub fn partition(
-        &mut self,
-        topic: TopicId,
-        metadata: &ClientMetadata,
-        stream: &mut Stream,
-    ) -> u32 {
-        if let Some(sticky) = self.current.get(&topic)
-            && sticky.bytes < self.batch_size
-        {
-            return sticky.partition;
-        }
-        let count = metadata
-            .topics()
-            .get(&topic)
-            .map_or(0, |known| known.partitions.len());
-        let count = u32::try_from(count).unwrap_or_default();
-        let available: Vec<u32> = (0..count)
-            .filter(|partition| {
-                metadata
-                    .leader(TopicPartition::new(topic, *partition))
-                    .is_some()
-            })
-            .collect();
-        let choices = if available.is_empty() {
-            (0..count).collect()
-        } else {
-            available
-        };
-        let drawn = stream.below(u64::try_from(choices.len()).unwrap_or_default());
-        let index = usize::try_from(drawn).unwrap_or_default();
-        let partition = choices.get(index).copied().unwrap_or_default();
+    /// The partition of `topic` that it stays on; unset when the next one has to be chosen.
+    pub fn current(&self, topic: TopicId) -> Option<u32> {
+        self.current.get(&topic).map(|sticky| sticky.partition)
+    }
+
+    /// Stays on `partition` from now on.
+    pub fn choose(&mut self, topic: TopicId, partition: u32) {
         self.current.insert(
             topic,
             Sticky {
@@ -112,13 +135,21 @@ impl StickyPartitioner {
                 bytes: 0,
             },
         );
-        partition
     }
 
-    /// Notes that the last chosen partition got a record of `bytes` bytes.
-    pub fn on_append(&mut self, topic: TopicId, bytes: u32) {
-        if let Some(sticky) = self.current.get_mut(&topic) {
-            sticky.bytes += u64::from(bytes);
+    /// Notes that the current partition got `bytes` more. It is left once it has had a batch's worth
+    /// and its last batch is complete, and at twice that in any case.
+    ///
+    /// # Source
+    /// `BuiltInPartitioner.updatePartitionInfo`.
+    pub fn on_append(&mut self, topic: TopicId, bytes: u32, is_last_complete: bool) {
+        let Some(sticky) = self.current.get_mut(&topic) else {
+            return;
+        };
+        sticky.bytes += u64::from(bytes);
+        let is_due = self.batch_size <= sticky.bytes && is_last_complete;
+        if is_due || self.batch_size.saturating_mul(2) <= sticky.bytes {
+            self.current.remove(&topic);
         }
     }
 }
@@ -128,7 +159,8 @@ mod tests {
     #[cfg(target_arch = "wasm32")]
     use wasm_bindgen_test::wasm_bindgen_test as test;
 
-    use super::{murmur2, partition_for_key};
+    use super::{Choices, StickyPartitioner, murmur2, partition_for_key};
+    use crate::base::ids::TopicId;
 
     /// Key, murmur2 as i32, and its partition of 3, 6 and 12 (section 6.4 of the replication spec).
     const VECTORS: [(&str, i32, u32, u32, u32); 23] = [
@@ -161,7 +193,7 @@ mod tests {
     fn keys_go_where_the_java_producer_sends_them() {
         for (key, hash, three, six, twelve) in VECTORS {
             let signed = i32::from_le_bytes(murmur2(key.as_bytes()).to_le_bytes());
-            assert_eq!(signed, hash, "murmur2 of {key:?}");
+            assert_eq!(signed, hash, "J1: murmur2 of {key:?}");
             let partitions = [3, 6, 12].map(|count| partition_for_key(key.as_bytes(), count));
             assert_eq!(partitions, [three, six, twelve], "partitions of {key:?}");
         }
@@ -169,7 +201,95 @@ mod tests {
         assert_eq!(
             i32::from_le_bytes(long.to_le_bytes()),
             -58_897_971,
-            "UtilsTest.testMurmur2"
+            "J1: UtilsTest.testMurmur2"
         );
+    }
+
+    const TOPIC: TopicId = TopicId(0);
+
+    #[test]
+    fn it_stays_for_a_batch_of_bytes_j2_a7() {
+        let mut sticky = StickyPartitioner::new(3);
+        sticky.choose(TOPIC, 1);
+        for bytes in [1, 2] {
+            sticky.on_append(TOPIC, 1, true);
+            assert_eq!(sticky.current(TOPIC), Some(1), "J2: after {bytes} bytes");
+        }
+        sticky.on_append(TOPIC, 1, true);
+        assert_eq!(sticky.current(TOPIC), None, "J2: after 3 bytes");
+        sticky.choose(TOPIC, 2);
+        for bytes in [3, 5] {
+            sticky.on_append(TOPIC, if bytes == 3 { 3 } else { 2 }, false);
+            assert_eq!(
+                sticky.current(TOPIC),
+                Some(2),
+                "A7: the last batch has room, {bytes}"
+            );
+        }
+        sticky.on_append(TOPIC, 0, true);
+        assert_eq!(
+            sticky.current(TOPIC),
+            None,
+            "A7: looked at again, and it is full"
+        );
+        sticky.choose(TOPIC, 0);
+        sticky.on_append(TOPIC, 6, false);
+        assert_eq!(
+            sticky.current(TOPIC),
+            None,
+            "A7: twice the size in any case"
+        );
+    }
+
+    #[test]
+    fn partitions_without_a_leader_are_left_out_j3_j4() {
+        let mut choices = Choices {
+            count: 3,
+            available: vec![0, 2],
+            queues: None,
+        };
+        for random in 0..100 {
+            assert_ne!(choices.pick(random), 1, "J3: 1 has no leader");
+        }
+        choices.available.clear();
+        for random in 0..100 {
+            assert!(choices.pick(random) < 3, "J4: one of them all the same");
+        }
+    }
+
+    #[test]
+    fn shorter_queues_get_more_j5_a7() {
+        let of = |lengths: &[u32], count| {
+            let queues = (0..).zip(lengths.iter().copied()).collect();
+            Choices {
+                count,
+                available: Vec::new(),
+                queues: Some(queues),
+            }
+        };
+        let choices = of(&[5, 0, 3, 0, 1], 5);
+        let mut frequencies = [0; 5];
+        for random in 0..21 {
+            let index = usize::try_from(choices.pick(random)).expect("small");
+            frequencies[index] += 1;
+        }
+        assert_eq!(frequencies, [1, 6, 3, 6, 5], "J5");
+        assert_eq!(
+            of(&[0, 3, 1], 3).weights(),
+            Some(vec![4, 5, 8]),
+            "J5: cumulative"
+        );
+        assert_eq!(
+            of(&[2, 2, 2], 3).weights(),
+            None,
+            "equal queues say nothing"
+        );
+        let without_one = of(&[2, 2], 3).weights();
+        assert_eq!(
+            without_one,
+            Some(vec![1, 2]),
+            "A7: equal, but one is left out"
+        );
+        assert_eq!(of(&[2], 1).weights(), None, "there is only one");
     }
 }

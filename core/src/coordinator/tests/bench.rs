@@ -326,7 +326,7 @@ impl Bench {
                     self.timers.remove(&timer);
                 }
                 Effect::Trace(event) => self.trace(&event),
-                Effect::Request { .. } | Effect::Exit(_) => {
+                Effect::Request { .. } | Effect::Close(_) | Effect::Exit(_) => {
                     panic!("a coordinator asks nobody and does not end its process")
                 }
             }
@@ -891,6 +891,9 @@ fn show_record(value: &RecordValue) -> String {
     match value {
         RecordValue::Text(text) => text.to_string(),
         RecordValue::Null => String::new(),
+        RecordValue::Transaction {
+            transactional_id, ..
+        } => transactional_id.to_string(),
         RecordValue::EndTransaction { is_commit, .. } => format!("end, commit={is_commit}"),
         RecordValue::OffsetCommit {
             group_id,

@@ -149,6 +149,22 @@ pub const EVENT_FILTERS: &[(&str, &[&str])] = &[
     ("commit-failed", &["client", "group", "error", "contains"]),
     ("poll-timeout-expired", &["client", "group"]),
     ("fatal-error", &["client", "group", "contains"]),
+    ("producer-id-assigned", &["client"]),
+    ("duplicate-found", &["broker", "topic", "partition"]),
+    ("duplicate-appended", &["broker", "topic", "partition"]),
+    ("send-blocked", &["client", "flag"]),
+    ("send-failed", &["client", "contains"]),
+    ("batch-split", &["client", "topic", "partition"]),
+    (
+        "transaction-state-changed",
+        &["broker", "state", "previous", "contains"],
+    ),
+    (
+        "transaction-marker-written",
+        &["broker", "topic", "partition", "flag"],
+    ),
+    ("transaction-begun", &["client", "contains"]),
+    ("transaction-ended", &["client", "flag", "contains"]),
     ("record-queued", &["client", "topic", "partition"]),
     ("batch-acknowledged", &["client", "topic", "partition"]),
     ("batch-retried", &["client", "topic", "partition", "error"]),
@@ -341,6 +357,64 @@ impl<'a> Facts<'a> {
             | TraceEvent::BatchAcknowledged {
                 topic_partition, ..
             } => self.on(topic_partition),
+            _ => self.of_transactions(event),
+        }
+    }
+
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "names the events of transactions"
+    )]
+    fn of_transactions(self, event: &'a TraceEvent) -> Self {
+        match event {
+            TraceEvent::DuplicateFound {
+                topic_partition, ..
+            }
+            | TraceEvent::DuplicateAppended {
+                topic_partition, ..
+            }
+            | TraceEvent::BatchSplit {
+                topic_partition, ..
+            } => self.on(topic_partition),
+            TraceEvent::TransactionMarkerWritten {
+                topic_partition,
+                is_commit,
+                ..
+            } => Self {
+                flag: Some(*is_commit),
+                ..self.on(topic_partition)
+            },
+            TraceEvent::TransactionStateChanged {
+                transactional_id,
+                previous,
+                state,
+                ..
+            } => Self {
+                previous: Some(previous.name()),
+                state: Some(state.name()),
+                text: Some(transactional_id),
+                ..self
+            },
+            TraceEvent::TransactionBegun { transactional_id } => Self {
+                text: Some(transactional_id),
+                ..self
+            },
+            TraceEvent::TransactionEnded {
+                transactional_id,
+                is_commit,
+            } => Self {
+                flag: Some(*is_commit),
+                text: Some(transactional_id),
+                ..self
+            },
+            TraceEvent::SendBlocked { waits_for_memory } => Self {
+                flag: Some(*waits_for_memory),
+                ..self
+            },
+            TraceEvent::SendFailed { exception, .. } => Self {
+                text: Some(exception),
+                ..self
+            },
             _ => self,
         }
     }

@@ -164,7 +164,8 @@ fn read_topic<'a>(
             Problem::expected(expected, format!("{name:?}")),
         );
     }
-    if &*name == crate::base::ids::CONSUMER_OFFSETS {
+    if &*name == crate::base::ids::CONSUMER_OFFSETS || &*name == crate::base::ids::TRANSACTION_STATE
+    {
         let reason = format!("{name} is Kafka's own; the cluster creates it");
         reader.fault_in(table, "name", Problem::Contradiction { reason });
     }
@@ -259,6 +260,8 @@ fn read_producer<'a>(
         value_bytes: value_bytes
             .and_then(|bytes| u32::try_from(bytes).ok())
             .unwrap_or(100),
+        transaction_records: reader.small(table, "transaction-records", 1).unwrap_or(1),
+        transaction_abort_every: reader.small(table, "transaction-abort-every", 1),
     };
     Some(ProducerSpec {
         name,

@@ -18,7 +18,10 @@ fn records(count: u64) -> Arc<[Record]> {
 }
 
 fn with_stamp(count: u64, producer: ProducerStamp) -> Batch {
-    Batch::of(records(count), producer, SimTime::ZERO)
+    Batch {
+        producer,
+        ..Batch::new(records(count))
+    }
 }
 
 fn batch(producer_epoch: i16, base_sequence: i32, count: u64) -> Batch {

@@ -2,7 +2,7 @@
 
 use super::{Broker, Purpose};
 use crate::base::config::TopicConfig;
-use crate::base::ids::{BrokerId, CONSUMER_OFFSETS, TopicPartition};
+use crate::base::ids::{BrokerId, CONSUMER_OFFSETS, TRANSACTION_STATE, TopicPartition};
 use crate::base::timer::Timer;
 use crate::coordinator::GroupCoordinator;
 use crate::kernel::time::Span;
@@ -62,7 +62,7 @@ impl Broker {
         );
     }
 
-    fn is_alive(&self, broker: BrokerId) -> bool {
+    pub(super) fn is_alive(&self, broker: BrokerId) -> bool {
         self.replicas
             .image()
             .brokers
@@ -70,7 +70,8 @@ impl Broker {
             .is_some_and(|registration| !registration.fenced)
     }
 
-    /// Tells a client who coordinates its group; the first to ask has `__consumer_offsets` created.
+    /// Tells a client who coordinates its group or its transactions; the first to ask has
+    /// `__consumer_offsets` or `__transaction_state` created.
     ///
     /// # Errors sent
     /// `INVALID_GROUP_ID` (24) never; `COORDINATOR_NOT_AVAILABLE` (15) while the topic is missing
@@ -83,7 +84,16 @@ impl Broker {
         request: &FindCoordinatorRequest,
         out: &mut Out,
     ) {
-        let coordinator = match self.replicas.image().topics.get(&self.start.offsets_topic) {
+        let topic = self.replicas.image().topics.get(&self.start.offsets_topic);
+        let coordinator = match topic {
+            _ if request.transactional_id.is_some() => {
+                let id = request.transactional_id.as_deref().unwrap_or_default();
+                let topic = self.start.transaction_topic;
+                if !self.replicas.image().topics.contains_key(&topic) {
+                    self.create_transaction_topic(out);
+                }
+                self.replicas.transaction_coordinator(id)
+            }
             None => {
                 self.create_offsets_topic(out);
                 None
@@ -118,21 +128,51 @@ impl Broker {
         self.is_creating_offsets = true;
         out.arm(Timer::CreateOffsetsTopic, CREATE_AGAIN);
         let config = &self.start.config;
-        let request = CreateTopicsRequest {
-            name: Arc::from(CONSUMER_OFFSETS),
-            topic_id: self.start.offsets_topic,
-            partition_count: u32::try_from(config.offsets_topic_num_partitions).unwrap_or(1),
-            replication_factor: u32::try_from(config.offsets_topic_replication_factor).unwrap_or(1),
-            assignments: Vec::new(),
-            config: Arc::new(TopicConfig {
-                min_insync_replicas: config.min_insync_replicas,
-                ..TopicConfig::default()
-            }),
-        };
+        self.create_topic(
+            CreateTopicsRequest {
+                name: Arc::from(CONSUMER_OFFSETS),
+                topic_id: self.start.offsets_topic,
+                partition_count: u32::try_from(config.offsets_topic_num_partitions).unwrap_or(1),
+                replication_factor: u32::try_from(config.offsets_topic_replication_factor)
+                    .unwrap_or(1),
+                assignments: Vec::new(),
+                config: Arc::new(TopicConfig {
+                    min_insync_replicas: config.min_insync_replicas,
+                    ..TopicConfig::default()
+                }),
+            },
+            out,
+        );
+    }
+
+    fn create_transaction_topic(&mut self, out: &mut Out) {
+        if self.is_creating_transactions {
+            return;
+        }
+        self.is_creating_transactions = true;
+        out.arm(Timer::CreateOffsetsTopic, CREATE_AGAIN);
+        let config = &self.start.config;
+        let number = |number: i64| u32::try_from(number).unwrap_or(1);
+        self.create_topic(
+            CreateTopicsRequest {
+                name: Arc::from(TRANSACTION_STATE),
+                topic_id: self.start.transaction_topic,
+                partition_count: number(config.transaction_state_log_num_partitions),
+                replication_factor: number(config.transaction_state_log_replication_factor),
+                assignments: Vec::new(),
+                config: Arc::new(TopicConfig {
+                    min_insync_replicas: config.transaction_state_log_min_isr,
+                    ..TopicConfig::default()
+                }),
+            },
+            out,
+        );
+    }
+
+    fn create_topic(&mut self, request: CreateTopicsRequest, out: &mut Out) {
         let body = Request::CreateTopics(request);
         let correlation = out.request(self.start.controller, body, CREATE_TIMEOUT);
-        self.requests
-            .insert(correlation, Purpose::CreateOffsetsTopic);
+        self.requests.insert(correlation, Purpose::CreateTopic);
     }
 }
 

@@ -68,6 +68,7 @@ impl Broker {
         self.lifecycle.failures = 0;
         self.lifecycle.broker_epoch = response.broker_epoch;
         self.replicas.set_broker_epoch(response.broker_epoch);
+        self.transactions.set_broker_epoch(response.broker_epoch);
         self.fetch_metadata(out);
         self.send_heartbeat(out);
     }

@@ -1,6 +1,7 @@
 //! Reading, for followers and consumers.
 
 use super::ReplicaManager;
+use crate::base::config::IsolationLevel;
 use crate::base::ids::{BrokerId, Offset, TopicPartition};
 use crate::base::timer::Timer;
 use crate::kernel::time::Span;
@@ -136,6 +137,14 @@ impl ReplicaManager {
                             .log
                             .read(wanted.fetch_offset, limit, max_bytes, total == 0);
                     let mut one = success(wanted.topic_partition, partition);
+                    if request.isolation_level == IsolationLevel::ReadCommitted
+                        && let Some(last) = batches.last()
+                    {
+                        let (from, to) = (wanted.fetch_offset, last.next_offset());
+                        let aborted = partition.log.producers().aborted_between(from, to);
+                        let pairs = aborted.iter().map(|it| (it.producer_id, it.first_offset));
+                        one.aborted = pairs.collect();
+                    }
                     one.batches = batches;
                     (one, bytes)
                 }
@@ -198,6 +207,7 @@ impl ReplicaManager {
             diverging_epoch: None,
             current_leader: registration
                 .and_then(|part| part.leader.map(|leader| (leader, part.leader_epoch))),
+            aborted: Vec::new(),
             batches: Vec::new(),
         }
     }
@@ -300,18 +310,23 @@ impl ReplicaManager {
         match query {
             OffsetQuery::Earliest => Ok(partition.log.log_start_offset()),
             OffsetQuery::LogEnd => Ok(partition.log.log_end_offset()),
-            OffsetQuery::Latest if partition.log.high_watermark() < leader.epoch_start_offset => {
+            OffsetQuery::Latest | OffsetQuery::LastStable
+                if partition.log.high_watermark() < leader.epoch_start_offset =>
+            {
                 Err(ErrorCode::OffsetNotAvailable)
             }
             OffsetQuery::Latest => Ok(partition.log.high_watermark()),
+            OffsetQuery::LastStable => Ok(partition.log.last_stable_offset()),
         }
     }
 }
 
-/// Followers read to the log's end, consumers to the high watermark.
+/// Followers read to the log's end, consumers to the high watermark, or to the last stable offset.
 fn readable_end(request: &FetchRequest, partition: &Partition) -> Offset {
     if request.replica_id.is_some() {
         partition.log.log_end_offset()
+    } else if request.isolation_level == IsolationLevel::ReadCommitted {
+        partition.log.last_stable_offset()
     } else {
         partition.log.high_watermark()
     }
@@ -322,10 +337,11 @@ fn success(topic_partition: TopicPartition, partition: &Partition) -> FetchParti
         topic_partition,
         error_code: ErrorCode::None,
         high_watermark: partition.log.high_watermark(),
-        last_stable_offset: partition.log.high_watermark(),
+        last_stable_offset: partition.log.last_stable_offset(),
         log_start_offset: partition.log.log_start_offset(),
         diverging_epoch: None,
         current_leader: None,
+        aborted: Vec::new(),
         batches: Vec::new(),
     }
 }

@@ -1,6 +1,7 @@
 //! Following: one fetcher for each leader.
 
 use super::{Purpose, ReplicaManager};
+use crate::base::config::IsolationLevel;
 use crate::base::ids::{BrokerId, CorrelationId, NodeId, Offset, TopicPartition};
 use crate::base::timer::Timer;
 use crate::kernel::time::{SimTime, Span};
@@ -104,6 +105,7 @@ impl ReplicaManager {
             .map(|one| (one.fetch_offset, one.current_leader_epoch))
             .collect();
         let request = FetchRequest {
+            isolation_level: IsolationLevel::ReadUncommitted,
             replica_id: Some(self.id),
             replica_epoch: self.broker_epoch,
             max_wait_ms: self.config.replica_fetch_wait_max_ms,
@@ -149,6 +151,9 @@ impl ReplicaManager {
             (Purpose::AlterPartition, Response::AlterPartition(response)) => {
                 self.on_alter_partition_response(response, out);
             }
+            (Purpose::Verify, response) => {
+                self.on_verification(correlation, Some(response), out);
+            }
             (Purpose::Fetch(_) | Purpose::EndOffset(..) | Purpose::AlterPartition, _) => {
                 unreachable!("invariant: a response has the API of its request")
             }
@@ -167,6 +172,7 @@ impl ReplicaManager {
                 self.on_end_offset(leader, (topic_partition, leader_epoch), None, out);
             }
             Purpose::AlterPartition => self.on_alter_partition_disconnect(out),
+            Purpose::Verify => self.on_verification(correlation, None, out),
         }
         true
     }

@@ -5,11 +5,14 @@ use crate::base::config::Acks;
 use crate::base::ids::{BrokerId, Offset, TopicPartition};
 use crate::base::timer::Timer;
 use crate::kernel::time::Span;
-use crate::node::purgatory::{DelayedPartition, DelayedProduce};
+use crate::log::producer_state::Checked;
+use crate::node::purgatory::{Answering, DelayedPartition, DelayedProduce};
 use crate::replication::partition::Role;
 use crate::trace::event::{TraceEvent, Waiting};
 use crate::trace::out::{Out, ReplyTo};
-use crate::wire::api::{ProducePartitionResponse, ProduceRequest, ProduceResponse, Response};
+use crate::wire::api::{
+    ProducePartitionResponse, ProduceRequest, ProduceResponse, Response, WriteTxnMarkersResponse,
+};
 use crate::wire::error_code::ErrorCode;
 use crate::wire::record::Batch;
 use std::sync::Arc;
@@ -37,16 +40,46 @@ impl ReplicaManager {
     ///
     /// # Errors sent
     /// `UNKNOWN_TOPIC_OR_PARTITION` (3), `NOT_LEADER_OR_FOLLOWER` (6), `MESSAGE_TOO_LARGE` (10),
+    /// `OUT_OF_ORDER_SEQUENCE_NUMBER` (45), `INVALID_PRODUCER_EPOCH` (47), `INVALID_TXN_STATE` (48),
     /// `NOT_ENOUGH_REPLICAS` (19) before the append, `NOT_ENOUGH_REPLICAS_AFTER_APPEND` (20) and
     /// `REQUEST_TIMED_OUT` (7) after it.
     /// # Source
     /// `ReplicaManager.appendRecords`, `DelayedProduce`.
-    /// # Simplified
-    /// With `acks=0` a failure does not close the connection.
     pub fn handle_produce(&mut self, reply: ReplyTo, request: &ProduceRequest, out: &mut Out) {
+        let unverified = self.unverified(request);
+        if unverified.is_empty() {
+            self.append_all(reply, request, &[], out);
+        } else {
+            self.verify(reply, request, unverified, out);
+        }
+    }
+
+    /// Appends what may be appended of a request; `refused` lists partitions that may not.
+    pub(super) fn append_all(
+        &mut self,
+        reply: ReplyTo,
+        request: &ProduceRequest,
+        refused: &[(TopicPartition, ErrorCode)],
+        out: &mut Out,
+    ) {
         let mut partitions = Vec::with_capacity(request.batches.len());
         for (topic_partition, batch) in &request.batches {
-            let appended = self.append(*topic_partition, batch.clone(), request.acks, out);
+            let refusal = refused.iter().find(|(id, _)| id == topic_partition);
+            let appended = if let Some((_, error_code)) = refusal {
+                Err((*error_code).into())
+            } else {
+                let is_known = request.retried.contains(topic_partition)
+                    && self.holds(*topic_partition, batch);
+                let appended = self.append(*topic_partition, batch.clone(), request.acks, out);
+                if let (Ok(base_offset), true) = (appended, is_known) {
+                    out.trace(TraceEvent::DuplicateAppended {
+                        topic_partition: *topic_partition,
+                        base_offset,
+                        records: u32::try_from(batch.records.len()).unwrap_or(u32::MAX),
+                    });
+                }
+                appended
+            };
             partitions.push(match appended {
                 Ok(base_offset) => DelayedPartition {
                     required_offset: Some(base_offset + batch.count()),
@@ -69,9 +102,24 @@ impl ReplicaManager {
             });
         }
         match request.acks {
-            Acks::None => {}
-            Acks::Leader => respond(reply, partitions, out),
-            Acks::All => self.park_produce(reply, request.timeout_ms, partitions, out),
+            // The one way to tell a producer that waits for no answer.
+            Acks::None => {
+                if partitions
+                    .iter()
+                    .any(|one| !one.response.error_code.is_none())
+                {
+                    out.close_connection(reply);
+                }
+            }
+            Acks::Leader => respond(reply, Answering::Produce, partitions, out),
+            Acks::All => {
+                self.park_produce(
+                    (reply, Answering::Produce),
+                    request.timeout_ms,
+                    partitions,
+                    out,
+                );
+            }
         }
         for (topic_partition, _) in &request.batches {
             self.complete_delayed(*topic_partition, out);
@@ -130,6 +178,20 @@ impl ReplicaManager {
         if max_message_bytes < i64::from(batch.size_bytes) {
             return Err(ErrorCode::MessageTooLarge.into());
         }
+        let expiration = Span::from_millis(self.config.producer_id_expiration_ms);
+        partition.log.expire_producers(out.now, expiration);
+        match partition.log.producers().check(&batch)? {
+            Checked::New => {}
+            Checked::Duplicate(base_offset) => {
+                out.trace(TraceEvent::DuplicateFound {
+                    topic_partition,
+                    producer_id: batch.producer.producer_id,
+                    base_sequence: batch.producer.base_sequence,
+                    base_offset,
+                });
+                return Ok(base_offset);
+            }
+        }
         batch.appended_at = out.now;
         let base_offset = partition
             .log
@@ -144,9 +206,9 @@ impl ReplicaManager {
         Ok(base_offset)
     }
 
-    fn park_produce(
+    pub(super) fn park_produce(
         &mut self,
-        reply: ReplyTo,
+        (reply, answering): (ReplyTo, Answering),
         timeout_ms: i64,
         partitions: Vec<DelayedPartition>,
         out: &mut Out,
@@ -156,12 +218,13 @@ impl ReplicaManager {
         let deadline = out.now + Span::from_millis(timeout_ms);
         let mut delayed = DelayedProduce {
             reply,
+            answering,
             since: out.now,
             deadline,
             partitions,
         };
         if self.settle_produce(&mut delayed, false) {
-            respond(reply, delayed.partitions, out);
+            respond(reply, answering, delayed.partitions, out);
             return;
         }
         out.trace(TraceEvent::RequestParked {
@@ -213,6 +276,18 @@ impl ReplicaManager {
         is_settled
     }
 
+    /// Whether the log holds the records of a batch already, and no sequence tells.
+    fn holds(&self, topic_partition: TopicPartition, batch: &Batch) -> bool {
+        let Some(partition) = self.partitions.get(&topic_partition) else {
+            return false;
+        };
+        let log = &partition.log;
+        let first = batch.records.first().map(|record| record.record_id);
+        let mut records = log.records();
+        log.producers().check(batch) == Ok(Checked::New)
+            && records.any(|(_, record)| Some(record.record_id) == first)
+    }
+
     fn other_leader(&self, topic_partition: TopicPartition) -> Option<(BrokerId, i32)> {
         let registration = self.image.partition(topic_partition)?;
         let leader = registration.leader.filter(|leader| *leader != self.id)?;
@@ -257,13 +332,29 @@ impl ReplicaManager {
             waiting: Waiting::Produce,
             timed_out: expired,
         });
-        respond(delayed.reply, delayed.partitions, out);
+        respond(delayed.reply, delayed.answering, delayed.partitions, out);
     }
 }
 
-fn respond(reply: ReplyTo, partitions: Vec<DelayedPartition>, out: &mut Out) {
-    let partitions = partitions.into_iter().map(|one| one.response).collect();
-    out.respond(reply, Response::Produce(ProduceResponse { partitions }));
+pub(super) fn respond(
+    reply: ReplyTo,
+    answering: Answering,
+    partitions: Vec<DelayedPartition>,
+    out: &mut Out,
+) {
+    let answers = partitions.into_iter().map(|one| one.response);
+    let response = match answering {
+        Answering::Produce => {
+            let partitions = answers.collect();
+            Response::Produce(ProduceResponse { partitions })
+        }
+        Answering::WriteTxnMarkers => {
+            let partitions = answers.map(|one| (one.topic_partition, one.error_code));
+            let partitions = partitions.collect();
+            Response::WriteTxnMarkers(WriteTxnMarkersResponse { partitions })
+        }
+    };
+    out.respond(reply, response);
 }
 
 fn waiting_partitions(delayed: &DelayedProduce) -> Arc<[TopicPartition]> {

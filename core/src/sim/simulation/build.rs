@@ -4,7 +4,7 @@ use super::Sim;
 use super::links::Connections;
 use super::slot::{Event, Node, Slot};
 use crate::base::config::ProducerConfig;
-use crate::base::ids::{BrokerId, CONSUMER_OFFSETS, ClientId, NodeId};
+use crate::base::ids::{BrokerId, CONSUMER_OFFSETS, ClientId, NodeId, TRANSACTION_STATE};
 use crate::client::consumer::{CommitMode, Consumer, ConsumerSettings, ProcessingSettings};
 use crate::client::producer::Producer;
 use crate::controller::{Controller, ControllerStart};
@@ -37,6 +37,13 @@ pub enum ScenarioError {
         /// How many there may be.
         count_max: u32,
     },
+    /// Settings of a client's producer contradict each other.
+    ProducerConfig {
+        /// The client.
+        name: Arc<str>,
+        /// What Kafka's `ConfigException` says.
+        reason: &'static str,
+    },
     /// Two brokers have one id.
     DuplicateBroker(BrokerId),
     /// There are too many clients.
@@ -65,6 +72,7 @@ impl fmt::Display for ScenarioError {
             Self::BrokerCount { count, count_max } => {
                 write!(formatter, "{count} brokers: expected 1 to {count_max}")
             }
+            Self::ProducerConfig { name, reason } => write!(formatter, "{name}: {reason}"),
             Self::DuplicateBroker(id) => write!(formatter, "two brokers have the id {id}"),
             Self::ClientCount { count, count_max } => {
                 write!(formatter, "{count} clients: expected at most {count_max}")
@@ -110,6 +118,7 @@ impl Sim {
             events_at_now: 0,
             is_stuck: false,
             processed: BTreeMap::new(),
+            drops: Vec::new(),
             scratch: Vec::new(),
             scenario,
         };
@@ -175,6 +184,7 @@ impl Sim {
                     config: scenario.broker_config.clone(),
                     controller: NodeId::Controller(CONTROLLER),
                     offsets_topic: self.topic_id(CONSUMER_OFFSETS)?,
+                    transaction_topic: self.topic_id(TRANSACTION_STATE)?,
                     incarnation_id: u64::from(incarnation),
                 };
                 Some(Node::Broker(Box::new(Broker::new(start, disk))))
@@ -284,6 +294,12 @@ impl Sim {
             round_robin,
             value_bytes: workload.value_bytes,
             sent: 0,
+            transactions: (
+                workload.transaction_records,
+                workload.transaction_abort_every,
+            ),
+            in_transaction: 0,
+            transactions_ended: 0,
             stream,
         }
     }
@@ -331,6 +347,9 @@ fn check(scenario: &Scenario) -> Result<(), ScenarioError> {
             return Err(ScenarioError::DuplicateTopic(topic.name.clone()));
         }
     }
+    if let Some((name, reason)) = scenario.producer_faults().into_iter().next() {
+        return Err(ScenarioError::ProducerConfig { name, reason });
+    }
     let partitions: u64 = scenario
         .topics
         .iter()
@@ -364,6 +383,7 @@ fn intern(scenario: &Scenario) -> Arc<[Arc<str>]> {
         consumer.topics.iter().for_each(&mut add);
         consumer.output.iter().for_each(|output| add(&output.topic));
     }
+    add(&Arc::from(TRANSACTION_STATE));
     Arc::from(names)
 }
 
@@ -375,16 +395,21 @@ fn consumer_settings(spec: &ConsumerSpec) -> ConsumerSettings {
         .unwrap_or_else(|| spec.name.clone());
     let mut topics = spec.topics.clone();
     topics.sort_unstable();
+    let output = spec.output.as_ref();
+    let is_transactional = output.is_some_and(|it| it.config.transactional_id.is_some());
+    let mut config = spec.config.clone();
+    // Offsets that go with a transaction are not committed beside it.
+    config.enable_auto_commit &= !is_transactional;
     ConsumerSettings {
         client_id,
-        config: spec.config.clone(),
+        config,
         topics,
-        processing: processing_settings(&spec.processing),
+        processing: processing_settings(&spec.processing, is_transactional),
         has_output: spec.output.is_some(),
     }
 }
 
-fn processing_settings(processing: &Processing) -> ProcessingSettings {
+fn processing_settings(processing: &Processing, is_transactional: bool) -> ProcessingSettings {
     let time = match processing.time {
         ProcessingTime::Fixed(span) => (span, span, false),
         ProcessingTime::Uniform(low, high) => (low, high, false),
@@ -405,6 +430,11 @@ fn processing_settings(processing: &Processing) -> ProcessingSettings {
         CommitStyle::None => CommitMode::Never,
         CommitStyle::SyncAfterBatch => CommitMode::Sync,
         CommitStyle::AsyncAfterBatch => CommitMode::Async,
+    };
+    let commit = if is_transactional {
+        CommitMode::Transaction
+    } else {
+        commit
     };
     ProcessingSettings {
         time,

@@ -54,7 +54,9 @@ impl Sim {
                 }
                 Ok(())
             }
-            Command::CutLink(from, to) | Command::HealLink(from, to) => {
+            Command::CutLink(from, to)
+            | Command::HealLink(from, to)
+            | Command::DropNext(from, to, _) => {
                 for node in [from, to] {
                     match node {
                         NodeId::Controller(_) => {}
@@ -152,6 +154,7 @@ impl Sim {
             }
             Command::CutLink(from, to) => self.set_cut(from, to, true, cause),
             Command::HealLink(from, to) => self.set_cut(from, to, false, cause),
+            Command::DropNext(from, to, api) => self.drops.push((from, to, api)),
         }
         Ok(())
     }
@@ -186,7 +189,9 @@ impl Sim {
             | Command::RestartClient(id)
             | Command::PauseClient(id, _) => NodeId::Client(*id),
             Command::Send { .. } => NodeId::Client(self.scenario.console()),
-            Command::CutLink(from, _) | Command::HealLink(from, _) => *from,
+            Command::CutLink(from, _)
+            | Command::HealLink(from, _)
+            | Command::DropNext(from, ..) => *from,
         }
     }
 

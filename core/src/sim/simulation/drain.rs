@@ -23,6 +23,7 @@ impl Sim {
                     self.send_request((node, to, correlation), body, timeout, cause);
                 }
                 Effect::Response { reply, body } => self.send_response(node, reply, body, cause),
+                Effect::Close(reply) => self.close_from(node, reply),
                 Effect::Arm(timer, due_at) => self.arm(node, timer, due_at, cause),
                 Effect::Cancel(timer) => {
                     if let Some(slot) = self.nodes.get_mut(&node) {

@@ -36,11 +36,17 @@ const fn channel(api: ApiKey) -> u8 {
         | ApiKey::LeaveGroup
         | ApiKey::OffsetCommit
         | ApiKey::OffsetFetch => 1,
-        ApiKey::Produce => 2,
+        ApiKey::Produce
+        | ApiKey::InitProducerId
+        | ApiKey::AddPartitionsToTxn
+        | ApiKey::AddOffsetsToTxn
+        | ApiKey::TxnOffsetCommit
+        | ApiKey::EndTxn => 2,
         ApiKey::BrokerRegistration | ApiKey::BrokerHeartbeat => 3,
         ApiKey::AlterPartition => 4,
         ApiKey::FetchMetadataLog => 5,
         ApiKey::CreateTopics => 6,
+        ApiKey::WriteTxnMarkers => 7,
     }
 }
 
@@ -131,7 +137,10 @@ impl Sim {
     ) {
         let id = PacketId(self.next_packet);
         self.next_packet += 1;
+        let wanted = (from, to, body.api_key());
+        let dropped = self.drops.iter().position(|drop| *drop == wanted);
         let due_at = match self.network.send(self.now, from, to) {
+            _ if dropped.is_some() => None,
             Fate::Arrives(at) => Some(at),
             Fate::Stalls => None,
         };
@@ -152,6 +161,18 @@ impl Sim {
             },
         };
         let entry = self.note(from, Some(cause), event);
+        if let Some(place) = dropped {
+            // Its sender does not notice, its receiver waits in vain.
+            self.drops.remove(place);
+            let reason = Disconnect::Dropped;
+            let lost = TraceEvent::PacketLost {
+                packet: id,
+                to,
+                reason,
+            };
+            self.note(from, Some(entry), lost);
+            return;
+        }
         if let Some(at) = due_at {
             self.queue.push(at, Event::Deliver(id));
         }
@@ -267,6 +288,76 @@ impl Sim {
             is_response: packet.body.is_response(),
         };
         self.note(packet.to, Some(packet.entry), delivered)
+    }
+
+    /// A broker closes the connection over which it got a request: what is on its way there is lost,
+    /// and the client hears of it one trip later.
+    pub(super) fn close_from(&mut self, node: NodeId, reply: ReplyTo) {
+        let client = reply.node;
+        self.close_connection((client, node, channel(ApiKey::Produce)));
+        let on_wire: Vec<PacketId> = self
+            .packets
+            .values()
+            .filter(|one| one.from == client && one.to == node && !one.wants_answer)
+            .filter(|one| !one.body.is_response())
+            .map(|one| one.id)
+            .collect();
+        for id in on_wire {
+            if let Some(packet) = self.packets.remove(&id) {
+                let reason = Disconnect::Closed;
+                let lost = TraceEvent::PacketLost {
+                    packet: id,
+                    to: node,
+                    reason,
+                };
+                self.note(packet.from, Some(packet.entry), lost);
+            }
+        }
+        let Some(incarnation) = self.nodes.get(&client).map(|slot| slot.incarnation) else {
+            return;
+        };
+        if let Fate::Arrives(at) = self.network.send(self.now, node, client) {
+            let event = Event::Closed {
+                node: client,
+                incarnation,
+                reply: (node, reply.correlation),
+            };
+            self.queue.push(at, event);
+        }
+    }
+
+    /// A client learns that a broker has closed its connection.
+    pub(super) fn closed(
+        &mut self,
+        node: NodeId,
+        incarnation: u32,
+        (peer, correlation): (NodeId, CorrelationId),
+    ) {
+        let Some(slot) = self.nodes.get_mut(&node) else {
+            return;
+        };
+        if slot.incarnation != incarnation || !slot.is_up() {
+            return;
+        }
+        let reply = (peer, correlation);
+        if slot.defer(|| Event::Closed {
+            node,
+            incarnation,
+            reply,
+        }) {
+            return;
+        }
+        let reason = Disconnect::Closed;
+        let event = TraceEvent::Disconnected {
+            peer,
+            correlation,
+            api: ApiKey::Produce,
+            reason,
+        };
+        let cause = self.note(node, None, event);
+        self.run_handler(node, cause, |process, out| {
+            process.on_disconnect(peer, correlation, reason, out);
+        });
     }
 
     /// A request reaches nobody: its sender hears of it, if the way back is open.

@@ -35,6 +35,12 @@ pub(super) enum Event {
         correlation: CorrelationId,
         reason: Disconnect,
     },
+    /// A client learns that a broker has closed a connection, instead of answering.
+    Closed {
+        node: NodeId,
+        incarnation: u32,
+        reply: (NodeId, CorrelationId),
+    },
     /// Some request of a node may have had its time.
     RequestCheck { node: NodeId, incarnation: u32 },
     /// A paused process goes on.

@@ -4,7 +4,7 @@ use super::Sim;
 use super::slot::{Node, Slot};
 use crate::base::ids::{
     BrokerId, CONSUMER_OFFSETS, ClientId, CorrelationId, GroupId, InstanceId, MemberId, NodeId,
-    TopicPartition,
+    TRANSACTION_STATE, TopicPartition,
 };
 use crate::client::consumer::{App, Consumer, OwnedPartition};
 use crate::controller::Controller;
@@ -72,7 +72,7 @@ impl Sim {
             .map(|(topic_id, topic)| TopicView {
                 topic_id: *topic_id,
                 name: topic.name.clone(),
-                is_internal: &*topic.name == CONSUMER_OFFSETS,
+                is_internal: &*topic.name == CONSUMER_OFFSETS || &*topic.name == TRANSACTION_STATE,
                 min_insync_replicas: u32::try_from(topic.config.min_insync_replicas).unwrap_or(1),
                 partitions: (0_u32..)
                     .zip(&topic.partitions)
@@ -155,6 +155,7 @@ impl Sim {
             leader_epoch: partition.leader_epoch,
             log_start_offset: log.log_start_offset(),
             high_watermark: log.high_watermark(),
+            last_stable_offset: log.last_stable_offset(),
             log_end_offset: log.log_end_offset(),
             epochs: log.epochs().entries().to_vec(),
             isr: Vec::new(),

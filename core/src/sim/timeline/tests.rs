@@ -67,6 +67,8 @@ fn scenario(seed: u64) -> Arc<Scenario> {
                 keys: Keys::RoundRobin,
                 partition: None,
                 value_bytes: 100,
+                transaction_records: 1,
+                transaction_abort_every: None,
             },
         }],
         consumers: vec![consumer("c1"), consumer("c2"), consumer("c3")],
