@@ -327,7 +327,8 @@ impl Producer {
         self.ask_for_id(out);
         self.transaction_step(out);
         self.expire(out);
-        self.send_ready(out);
+        // The sender's next round takes what this one had no room for.
+        while self.send_ready(out) {}
         self.arm_next(out);
     }
 

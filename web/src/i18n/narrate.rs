@@ -619,31 +619,5 @@ pub(crate) fn timer_name(timer: &terrarium_core::base::timer::Timer) -> String {
 
 /// The error of a response: its own, or the first one of its partitions.
 pub(crate) fn error_of(body: &Response) -> ErrorCode {
-    let first = |mut codes: std::vec::IntoIter<ErrorCode>| {
-        codes
-            .find(|code| *code != ErrorCode::None)
-            .unwrap_or(ErrorCode::None)
-    };
-    let all = |codes: Vec<ErrorCode>| first(codes.into_iter());
-    match body {
-        Response::Produce(body) => all(body.partitions.iter().map(|one| one.error_code).collect()),
-        Response::Fetch(body) => all(body.partitions.iter().map(|one| one.error_code).collect()),
-        Response::ListOffsets(body) => all(body.partitions.iter().map(|one| one.1).collect()),
-        Response::Metadata(body) => all(body.topics.iter().map(|one| one.error_code).collect()),
-        Response::FindCoordinator(body) => body.error_code,
-        Response::JoinGroup(body) => body.error_code,
-        Response::SyncGroup(body) => body.error_code,
-        Response::Heartbeat(body) => body.error_code,
-        Response::LeaveGroup(body) => body.error_code,
-        Response::OffsetCommit(body) => all(body.partitions.iter().map(|one| one.1).collect()),
-        Response::OffsetFetch(body) => body.error_code,
-        Response::CreateTopics(body) => body.error_code,
-        Response::BrokerRegistration(body) => body.error_code,
-        Response::BrokerHeartbeat(body) => body.error_code,
-        Response::AlterPartition(body) => match body.error_code {
-            ErrorCode::None => all(body.partitions.iter().map(|one| one.error_code).collect()),
-            code => code,
-        },
-        Response::FetchMetadataLog(_) => ErrorCode::None,
-    }
+    body.error_code()
 }

@@ -94,7 +94,9 @@ impl Producer {
         }
     }
 
-    pub(super) fn send_ready(&mut self, out: &mut Out) {
+    /// One round of the sender. True if a batch was sent.
+    pub(super) fn send_ready(&mut self, out: &mut Out) -> bool {
+        let mut has_sent = false;
         let mut ready: Vec<BrokerId> = Vec::new();
         let mut is_leader_missing = false;
         let is_ending = self
@@ -125,9 +127,10 @@ impl Producer {
             node.ready_at = out.now;
             if may_send {
                 node.drained_at = out.now;
-                self.send_to(leader, out);
+                has_sent |= self.send_to(leader, out);
             }
         }
+        has_sent
     }
 
     fn may_send_to(&self, broker: BrokerId, now: SimTime) -> bool {
@@ -206,10 +209,10 @@ impl Producer {
         }
     }
 
-    fn send_to(&mut self, broker: BrokerId, out: &mut Out) {
+    fn send_to(&mut self, broker: BrokerId, out: &mut Out) -> bool {
         let batches = self.drain(broker, out.now);
         if batches.is_empty() {
-            return;
+            return false;
         }
         let is_transactional = self.transactions.is_some();
         let retried = batches.iter().filter(|(_, batch)| 0 < batch.attempts());
@@ -230,12 +233,13 @@ impl Producer {
             for (topic_partition, batch) in batches {
                 self.acknowledge(topic_partition, &batch, Offset::UNKNOWN, out);
             }
-            return;
+            return true;
         }
         let timeout = Span::from_millis(self.config.request_timeout_ms);
         let correlation = out.request(to, body, timeout);
         self.in_flight
             .insert(correlation, InFlight { broker, batches });
+        true
     }
 
     /// The next instant at which something becomes ready or expires.

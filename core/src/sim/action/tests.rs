@@ -45,6 +45,7 @@ fn the_actions_of_the_interface_read_and_print() {
         "60s pause-producer p1 1.5s",
         "60s cut-link 1 2",
         "60s heal-link controller c3",
+        "60s drop-next 1 p1 Produce",
         "60s send orders key=\"\" value=\"two words\"",
         "60s send orders value=\"a \\\"quoted\\\" \\\\ \\n line\"",
     ];
