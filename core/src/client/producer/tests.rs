@@ -50,8 +50,8 @@ impl Bench {
         };
         bench.run(Producer::start);
         for (correlation, request) in std::mem::take(&mut bench.sent) {
-            let response = match request {
-                Request::Metadata(_) => Response::Metadata(MetadataResponse {
+            let response = if let Request::Metadata(_) = request {
+                Response::Metadata(MetadataResponse {
                     brokers: vec![BROKER],
                     topics: vec![MetadataTopic {
                         name: topic.clone(),
@@ -62,12 +62,13 @@ impl Bench {
                             leader_epoch: 0,
                         }],
                     }],
-                }),
-                _ => Response::InitProducerId(InitProducerIdResponse {
+                })
+            } else {
+                Response::InitProducerId(InitProducerIdResponse {
                     error_code: ErrorCode::None,
                     producer_id: 9,
                     producer_epoch: 0,
-                }),
+                })
             };
             bench.run(|producer, out| {
                 producer.on_response(BROKER, correlation, &response, out);
