@@ -176,6 +176,24 @@ mod tests {
     }
 
     #[test]
+    fn acks_are_0_1_or_all_e22() {
+        for (acks, is_good) in [
+            ("0", true),
+            ("1", true),
+            ("all", true),
+            ("-1", true),
+            ("2", false),
+        ] {
+            let set = ProducerConfig::default().set("acks", acks);
+            assert_eq!(
+                set.is_ok(),
+                is_good,
+                "E22: acks={acks} is refused before it is sent"
+            );
+        }
+    }
+
+    #[test]
     fn a_delivery_takes_at_least_its_linger_and_one_request() {
         let short = set(&[("delivery.timeout.ms", "30000")]);
         assert!(short.effective().is_err(), "30000 < 5 + 30000");
