@@ -30,10 +30,10 @@ pub(crate) fn dist() -> Result<bool> {
     copy(&place::root().join("static"), &new)?;
     copy(&package, &new.join("pkg"))?;
     let program = new.join("pkg").join(format!("{NAME}_bg.wasm"));
-    let rest = new.join("pkg").join(format!("{NAME}_rest.wasm"));
+    let later = new.join("pkg").join(format!("{NAME}_rest.wasm"));
     optimise(&modules, &program, &["--debuginfo"])?;
-    first_load::cut(&program, &rest)?;
-    for half in [&program, &rest] {
+    first_load::cut(&program, &later)?;
+    for half in [&program, &later] {
         optimise(&modules, half, &[])?;
     }
     adopt_loader(&new.join("pkg"))?;

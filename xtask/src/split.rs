@@ -14,6 +14,8 @@
 mod outline;
 mod profile;
 mod segments;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -205,13 +207,17 @@ impl Cut {
         self.call_through_slots(module, table, None);
         module.start = None;
         let exports: Vec<_> = module.exports.iter().map(walrus::Export::id).collect();
-        exports.into_iter().for_each(|id| module.exports.delete(id));
+        for id in exports {
+            module.exports.delete(id);
+        }
         let elements: Vec<_> = module.elements.iter().map(walrus::Element::id).collect();
-        elements
-            .into_iter()
-            .for_each(|id| module.elements.delete(id));
+        for id in elements {
+            module.elements.delete(id);
+        }
         let data: Vec<_> = module.data.iter().map(walrus::Data::id).collect();
-        data.into_iter().for_each(|id| module.data.delete(id));
+        for id in data {
+            module.data.delete(id);
+        }
         for (what, item) in shared(module) {
             share(module, &what, item)?;
         }
@@ -342,7 +348,7 @@ fn callees(local: &LocalFunction) -> Result<BTreeSet<FunctionId>> {
         found: BTreeSet<FunctionId>,
         takes_address: bool,
     }
-    impl<'a> Visitor<'a> for Callees {
+    impl Visitor<'_> for Callees {
         fn visit_call(&mut self, call: &Call) {
             self.found.insert(call.func);
         }
@@ -453,7 +459,7 @@ fn runs(of_slot: &BTreeMap<u32, FunctionId>) -> Vec<(u32, Vec<FunctionId>)> {
     for (slot, id) in of_slot {
         match runs.last_mut() {
             Some((start, items)) if *start as usize + items.len() == *slot as usize => {
-                items.push(*id)
+                items.push(*id);
             }
             _ => runs.push((*slot, vec![*id])),
         }

@@ -102,29 +102,24 @@ impl OldFunction {
                 .map(Vec::as_slice)
                 .unwrap_or_default();
             // From the end, so that what comes before keeps its place.
-            let mut end = segments.len();
-            while 0 < end {
-                let is_hot = |segment: &(Range<usize>, bool)| segment.1;
-                let start = segments[..end]
-                    .iter()
-                    .rposition(is_hot)
-                    .map_or(0, |hot| hot + 1);
-                if start == end {
-                    start_hot(module, self, seq, segments[end - 1].0.clone(), &mut open);
-                    end -= 1;
+            for stretch in segments.chunk_by(|one, next| one.1 == next.1).rev() {
+                let (Some(first), Some(last)) = (stretch.first(), stretch.last()) else {
                     continue;
+                };
+                let stop = last.0.end;
+                let mut starts = stretch.iter().take(3).map(|segment| segment.0.start);
+                let ran = first.1;
+                let stays =
+                    ran || !starts.any(|start| self.move_out(module, seq, start..stop, name));
+                if stays {
+                    let all = self
+                        .function(module)
+                        .block(seq)
+                        .instrs
+                        .get(first.0.start..stop);
+                    let all = all.unwrap_or_default().iter();
+                    open.extend(all.flat_map(|(instr, _)| children(instr)));
                 }
-                let stretch = &segments[start..end];
-                let stop = stretch.last().map_or(0, |segment| segment.0.end);
-                let moved = stretch
-                    .iter()
-                    .take(3)
-                    .any(|first| self.move_out(module, seq, first.0.start..stop, name));
-                if !moved {
-                    let all = stretch.first().map_or(0, |segment| segment.0.start)..stop;
-                    start_hot(module, self, seq, all, &mut open);
-                }
-                end = start;
             }
         }
     }
@@ -144,7 +139,7 @@ impl OldFunction {
         let Some(plan) = self.plan(module, seq, range.clone()) else {
             return false;
         };
-        let new = plan.make_function(module, self, seq, range.clone(), name);
+        let new = plan.make_function(module, self, (seq, range.clone()), name);
         let call = plan.make_call(module, self, new);
         let local = module.funcs.get_mut(self.id).kind.unwrap_local_mut();
         let instrs = &mut local.block_mut(seq).instrs;
@@ -156,7 +151,7 @@ impl OldFunction {
     fn plan(&self, module: &mut Module, seq: InstrSeqId, range: Range<usize>) -> Option<Plan> {
         let function = self.function(module);
         let whole = function.block(seq);
-        let instrs = &whole.instrs[range.clone()];
+        let instrs = whole.instrs.get(range.clone())?;
         let (height, falls_through) = self.height(module, function, instrs)?;
         let ends_sequence = range.end == whole.instrs.len();
         let results = arity(module, whole.ty, false);
@@ -230,16 +225,16 @@ impl OldFunction {
         function: &LocalFunction,
         instrs: &[(Instr, InstrLocId)],
     ) -> Option<(usize, bool)> {
-        let carried = |target: InstrSeqId| {
+        let arity_of = |target: InstrSeqId| {
             let ty = function.block(target).ty;
             arity(module, ty, self.loops.contains(&target)).len()
         };
         let mut height = 0_usize;
         for (instr, _) in instrs {
             let carries = match instr {
-                Instr::Br(Br { block }) | Instr::BrIf(BrIf { block }) => carried(*block),
-                Instr::BrTable(BrTable { default, .. }) => carried(*default) + 1,
-                Instr::Return(_) => carried(self.entry),
+                Instr::Br(Br { block }) | Instr::BrIf(BrIf { block }) => arity_of(*block),
+                Instr::BrTable(BrTable { default, .. }) => arity_of(*default) + 1,
+                Instr::Return(_) => arity_of(self.entry),
                 _ => 0,
             };
             if is_final(instr) {
@@ -298,18 +293,6 @@ impl OldFunction {
     }
 }
 
-/// Goes on with the sequences within a range that stays.
-fn start_hot(
-    module: &Module,
-    old: &OldFunction,
-    seq: InstrSeqId,
-    range: Range<usize>,
-    open: &mut Vec<InstrSeqId>,
-) {
-    let instrs = &old.function(module).block(seq).instrs;
-    open.extend(instrs[range].iter().flat_map(|(instr, _)| children(instr)));
-}
-
 /// A way out of a stretch other than its end.
 struct Exit {
     target: InstrSeqId,
@@ -347,8 +330,7 @@ impl Plan {
         &self,
         module: &mut Module,
         old: &OldFunction,
-        seq: InstrSeqId,
-        range: Range<usize>,
+        (seq, range): (InstrSeqId, Range<usize>),
         name: &str,
     ) -> FunctionId {
         let given = self.given();
@@ -379,7 +361,8 @@ impl Plan {
             entry: old.entry,
             moved,
         };
-        copy.instrs(&function.block(seq).instrs[range], innermost, &mut builder);
+        let instrs = function.block(seq).instrs.get(range).unwrap_or_default();
+        copy.instrs(instrs, innermost, &mut builder);
         let mut body = builder.instr_seq(innermost);
         if self.falls_through {
             for local in self.fall.iter().rev() {
@@ -392,14 +375,15 @@ impl Plan {
             body.unreachable();
         }
         // From the innermost landing outwards: what follows a landing stands in the next one.
-        for (index, (landing, exit)) in landings.iter().zip(&self.exits).enumerate().rev() {
-            let around = index.checked_sub(1).map_or(out, |index| landings[index]);
+        let arounds = [out].into_iter().chain(landings.iter().copied());
+        let nested = landings.iter().zip(&self.exits).zip(arounds).zip(1..);
+        let nested: Vec<_> = nested.collect();
+        for (((landing, exit), around), number) in nested.into_iter().rev() {
             let mut body = builder.instr_seq(around);
             body.instr(Block { seq: *landing });
             for local in exit.values.iter().rev() {
                 body.local_set(*local);
             }
-            let number = i32::try_from(index + 1).unwrap_or(i32::MAX);
             for way in &self.way {
                 body.i32_const(number).local_set(*way);
             }

@@ -43,9 +43,14 @@ impl Profile {
 
     pub(crate) fn needed(&self, name: &str, segments: usize) -> Needed<'_> {
         let name = short(name);
-        let is_known = self.names.contains(&name);
-        match self.functions.get(&(name, segments)) {
-            Some(ran) => Needed::Segments(ran),
+        // Which keys a hash map compares depends on addresses, and those on the marks.
+        let is_known = self.names.contains(&name) || name.contains(BY_ADDRESS);
+        let key = (name, segments);
+        let ran = self.functions.get(&key);
+        let (name, _) = key;
+        match ran {
+            Some(ran) if !name.contains(BY_ADDRESS) => Needed::Segments(ran),
+            Some(_) => Needed::All,
             None if is_known => Needed::All,
             None => Needed::Nothing,
         }
@@ -79,6 +84,9 @@ impl fmt::Display for Profile {
         Ok(())
     }
 }
+
+/// Part of the names of functions of hash maps.
+const BY_ADDRESS: &str = "hashbrown::";
 
 /// Four segments a digit, the first in its lowest bit.
 fn hex(ran: &[bool]) -> String {
