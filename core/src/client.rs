@@ -1,5 +1,6 @@
 //! Clients: what runs inside producer and consumer processes.
 
+pub mod admin;
 pub mod backoff;
 pub mod consumer;
 pub mod metadata;

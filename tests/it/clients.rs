@@ -108,7 +108,10 @@ impl Bench {
                     self.timers.remove(&timer);
                 }
                 Effect::Trace(event) => self.trace.push(event),
-                Effect::Response { .. } | Effect::Close(_) | Effect::Exit(_) => {}
+                Effect::Response { .. }
+                | Effect::TraceCommitted(..)
+                | Effect::Close(_)
+                | Effect::Exit(_) => {}
             }
         }
     }

@@ -46,6 +46,7 @@ fn registration(isr: &[BrokerId], leader: BrokerId, epochs: (i32, i32)) -> Parti
         leader: Some(leader),
         leader_epoch: epochs.0,
         partition_epoch: epochs.1,
+        ..PartitionRegistration::default()
     }
 }
 

@@ -18,6 +18,7 @@ use terrarium_core::sim::scenario::{
 pub(super) fn scenario(lines: &[&str]) -> Result<Scenario, String> {
     let mut scenario = Scenario {
         seed: 1,
+        controllers: 1,
         brokers: Vec::new(),
         broker_config: Arc::new(BrokerConfig::default()),
         topics: Vec::new(),
@@ -60,7 +61,8 @@ fn declare(line: &str, scenario: &mut Scenario) -> Result<(), String> {
     }
 }
 
-/// `brokers=3 seed=7 latency=1ms jitter=0ms loss=1/100`, and settings of the brokers.
+/// `brokers=3 controllers=3 racks=a,a,b metadata-delay=2:5s seed=7 latency=1ms jitter=0ms loss=1/100`,
+/// and settings of the brokers.
 fn cluster<'a>(
     words: impl Iterator<Item = &'a str>,
     scenario: &mut Scenario,
@@ -74,8 +76,24 @@ fn cluster<'a>(
                     .map(|id| BrokerSpec {
                         id: BrokerId(id),
                         rack: None,
+                        metadata_delay: Span::ZERO,
                     })
                     .collect();
+            }
+            "controllers" => scenario.controllers = number(value)?,
+            "racks" => {
+                for (broker, rack) in scenario.brokers.iter_mut().zip(value.split(',')) {
+                    broker.rack = Some(Arc::from(rack));
+                }
+            }
+            "metadata-delay" => {
+                let (id, delay) = value
+                    .split_once(':')
+                    .ok_or("expected metadata-delay=2:5s")?;
+                let id = BrokerId(number(id)?);
+                let broker = scenario.brokers.iter_mut().find(|broker| broker.id == id);
+                broker.ok_or("there is no such broker")?.metadata_delay =
+                    Span(parse_span(delay)?.0);
             }
             "seed" => scenario.seed = u64::from(number(value)?),
             "latency" | "jitter" | "loss" => link_field(&mut scenario.network, name, value)?,

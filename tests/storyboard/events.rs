@@ -415,7 +415,26 @@ fn said(sim: &Sim, entry: &TraceEntry) -> String {
             format!("{transactional_id} {how}")
         }
         E::TimerFired { timer } => format!("{timer:?}"),
-        E::TopicCreated { name, partitions } => format!("{name} partitions={partitions}"),
+        E::ControlledShutdownStarted { broker } => format!("broker {broker}"),
+        E::TopicDeleted { name } => name.to_string(),
+        E::TopicConfigChanged { name, settings } => format!("{name} {settings}"),
+        E::QuorumStateChanged {
+            state,
+            epoch,
+            leader,
+        } => {
+            let leader = leader.map_or_else(|| String::from("none"), |id| id.to_string());
+            format!("{} epoch={epoch} leader={leader}", state.name())
+        }
+        E::ControllerActivated { epoch } => format!("epoch={epoch}"),
+        E::AdminAnswered {
+            api,
+            error_code,
+            text,
+        } => format!("{api} {error_code} {text:?}"),
+        E::TopicCreated {
+            name, partitions, ..
+        } => format!("{name} partitions={partitions}"),
         E::PacketLost { to, reason, .. } => format!("to {} {reason:?}", node(sim, *to)),
         _ => String::new(),
     }

@@ -15,6 +15,8 @@ pub(super) fn show(sim: &Sim, what: &str) -> Result<String, String> {
     let words: Vec<&str> = what.split_whitespace().collect();
     match words.as_slice() {
         ["brokers"] => Ok(brokers(sim)),
+        ["controllers"] => Ok(controllers(sim)),
+        ["topics"] => Ok(topics(sim)),
         ["partition", name] => show_partition(sim, named_partition(sim, name)?),
         ["log", name, "on", id] => show_log(sim, named_partition(sim, name)?, id),
         ["group", name] => show_group(sim, name),
@@ -137,6 +139,45 @@ fn brokers(sim: &Sim) -> String {
     text
 }
 
+fn controllers(sim: &Sim) -> String {
+    let mut text = String::new();
+    let view = sim.stage().controller;
+    for voter in view.voters {
+        let state = voter.state.map_or("-", |state| state.name());
+        let active = if view.active == Some(voter.id) {
+            " active"
+        } else {
+            ""
+        };
+        let _ = writeln!(
+            text,
+            "controller {} {} {state} epoch={}{active}",
+            voter.id,
+            process(voter.process),
+            voter.epoch
+        );
+    }
+    text
+}
+
+fn topics(sim: &Sim) -> String {
+    let mut text = String::new();
+    for topic in sim.stage().topics {
+        for part in &topic.partitions {
+            let leader = part.leader.map_or(-1, |id| i64::from(id.0));
+            let _ = writeln!(
+                text,
+                "{}-{} leader={leader} replicas={} isr={}",
+                topic.name,
+                part.topic_partition.partition,
+                list(&part.replicas),
+                list(&part.isr)
+            );
+        }
+    }
+    text
+}
+
 fn show_partition(sim: &Sim, id: TopicPartition) -> Result<String, String> {
     let stage = sim.stage();
     let mut known = stage.topics.iter().flat_map(|topic| &topic.partitions);
@@ -153,6 +194,14 @@ fn show_partition(sim: &Sim, id: TopicPartition) -> Result<String, String> {
         list(&view.isr),
         list(&view.replicas)
     );
+    if !view.elr.is_empty() || !view.last_known_elr.is_empty() {
+        let end = format!(
+            " elr={} last known={}\n",
+            list(&view.elr),
+            list(&view.last_known_elr)
+        );
+        text = text.trim_end().to_owned() + &end;
+    }
     for broker in &stage.brokers {
         let held = broker.replicas.iter().find(|one| one.topic_partition == id);
         if let Some(replica) = held {
@@ -210,7 +259,13 @@ fn show_log(sim: &Sim, id: TopicPartition, broker: &str) -> Result<String, Strin
             .get(&id)
             .map(|part| &part.log),
         Some(Node::BrokerDisk(disk)) => disk.get(&id),
-        Some(Node::Controller(_) | Node::Client(_) | Node::ClientDown { .. }) | None => None,
+        Some(
+            Node::Controller(_)
+            | Node::ControllerDisk(_)
+            | Node::Client(_)
+            | Node::ClientDown { .. },
+        )
+        | None => None,
     };
     let log = log.ok_or("it has no such log")?;
     let records = log.records().map(|(offset, record)| match &record.value {

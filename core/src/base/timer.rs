@@ -1,6 +1,6 @@
 //! Every timer that a node can arm.
 
-use super::ids::{BrokerId, GroupId, MemberId};
+use super::ids::{BrokerId, GroupId, MemberId, NodeId};
 use serde::{Deserialize, Serialize};
 
 /// A timer of one node. Arming it again replaces the earlier one.
@@ -10,7 +10,33 @@ pub enum Timer {
     /// Controller: the next broker session that may run out.
     SessionCheck,
     /// Controller: a parked fetch of the metadata log gives up waiting.
-    MetadataFetchExpiry(BrokerId),
+    MetadataFetchExpiry(NodeId),
+    /// Controller: preferred leaders are put back (`auto.leader.rebalance.enable`).
+    LeaderBalance,
+    /// Controller: partitions without a leader are looked at for unclean elections.
+    UncleanSweep,
+    /// Controller: nobody leads the quorum, or an election has taken its time.
+    QuorumElection,
+    /// Controller: the quorum's leader has not answered a fetch for too long.
+    QuorumFetchTimeout,
+    /// Controller: the quorum's leader is fetched from again after a failure.
+    QuorumFetchRetry,
+    /// Controller: the quorum's leader makes sure of its majority.
+    QuorumCheck,
+    /// Controller: voters that do not fetch are told again who leads.
+    QuorumBegin,
+    /// Controller: appended records are handed to the voters (`controller.quorum.append.linger.ms`).
+    QuorumLinger,
+    /// Controller: an idle metadata log gets a record (`metadata.max.idle.interval.ms`).
+    QuorumNoOp,
+    /// Broker: the first registration must have succeeded by now.
+    InitialRegistration,
+    /// Broker: the controller has had its time to approve a controlled shutdown.
+    ControlledShutdown,
+    /// Broker: metadata that arrived a while ago are taken in (`metadata-delay`).
+    MetadataReplay,
+    /// Client: admin requests are sent, or sent again.
+    AdminRetry,
     /// Broker: heartbeat to the controller.
     BrokerHeartbeat,
     /// Broker: registration is tried again.

@@ -202,6 +202,7 @@ impl Consumer {
         let metadata = MetadataConfig {
             bootstrap,
             max_age: Span::from_millis(config.metadata_max_age_ms),
+            may_create_topics: config.allow_auto_create_topics,
             backoff: Backoff {
                 first_ms: config.retry_backoff_ms,
                 max_ms: config.retry_backoff_max_ms,

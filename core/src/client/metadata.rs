@@ -58,6 +58,8 @@ pub struct MetadataConfig {
     pub request_timeout: Span,
     /// The timer that asks again.
     pub timer: Timer,
+    /// Whether a topic that does not exist may be created (`allow.auto.create.topics`).
+    pub may_create_topics: bool,
 }
 
 impl ClientMetadata {
@@ -198,6 +200,7 @@ impl ClientMetadata {
             Ok(broker) => {
                 let request = MetadataRequest {
                     topics: self.wanted.iter().cloned().collect(),
+                    allow_auto_topic_creation: self.config.may_create_topics,
                 };
                 let to = NodeId::Broker(broker);
                 let timeout = self.config.request_timeout;
@@ -281,9 +284,15 @@ impl ClientMetadata {
             match topic.topic_id {
                 Some(topic_id) if topic.error_code.is_none() => {
                     is_complete &= topic.partitions.iter().all(|part| part.leader.is_some());
+                    // A topic of this name that was deleted had another id.
+                    self.topics
+                        .retain(|id, known| *id == topic_id || known.name != topic.name);
                     self.take_in(topic_id, &topic.name, &topic.partitions);
                 }
-                Some(_) | None => is_complete = false,
+                Some(_) | None => {
+                    self.topics.retain(|_, known| known.name != topic.name);
+                    is_complete = false;
+                }
             }
         }
         let is_covered = |name: &Arc<str>| response.topics.iter().any(|topic| topic.name == *name);

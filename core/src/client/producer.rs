@@ -110,6 +110,7 @@ impl Producer {
         let metadata = MetadataConfig {
             bootstrap,
             max_age: Span::from_millis(config.metadata_max_age_ms),
+            may_create_topics: true,
             backoff: backoff(&config),
             reconnect: Backoff {
                 first_ms: config.reconnect_backoff_ms,

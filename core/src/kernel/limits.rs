@@ -8,6 +8,8 @@ pub const TRACE_ENTRIES_MAX: u64 = 1_500_000;
 pub const EVENTS_PER_INSTANT_MAX: u32 = 200_000;
 /// Most brokers in one cluster.
 pub const BROKERS_MAX: u32 = 64;
+/// Most controllers in one quorum.
+pub const CONTROLLERS_MAX: u32 = 5;
 /// Most partitions over all topics.
 pub const PARTITIONS_MAX: u32 = 20_000;
 /// Most client processes.

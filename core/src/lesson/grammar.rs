@@ -206,6 +206,11 @@ pub const TABLES: &[TableInfo] = &[
         fields: &[
             needed("brokers", Shape::Tables("broker"), "The brokers."),
             field(
+                "controllers",
+                Shape::Number,
+                "How many controllers make up the quorum, up to 5; their ids count from 3000. Default: 1.",
+            ),
+            field(
                 "config",
                 Shape::Settings("broker"),
                 "Broker settings by Kafka's names.",
@@ -218,6 +223,11 @@ pub const TABLES: &[TableInfo] = &[
         fields: &[
             needed("id", Shape::Number, "Its node.id."),
             field("rack", Shape::Text, "Its broker.rack. Default: none."),
+            field(
+                "metadata-delay",
+                Shape::Time,
+                "How long records of the metadata log wait at the broker before it acts on them. Default: 0s.",
+            ),
         ],
     },
     TableInfo {

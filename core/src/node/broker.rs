@@ -1,22 +1,25 @@
 //! A broker process.
 
+mod controllers;
 mod front;
 mod groups;
 mod lifecycle;
 mod transactions;
 
+use self::controllers::Controllers;
 use self::lifecycle::Lifecycle;
 use self::transactions::Delivery;
 use super::replica_manager::{LeadershipChange, ReplicaManager};
 use crate::base::config::BrokerConfig;
-use crate::base::ids::{BrokerId, CorrelationId, NodeId, TopicId, TopicPartition};
+use crate::base::ids::{BrokerId, ControllerId, CorrelationId, NodeId, TopicId, TopicPartition};
 use crate::base::timer::Timer;
 use crate::coordinator::GroupCoordinator;
 use crate::kernel::time::Span;
 use crate::log::partition_log::PartitionLog;
 use crate::trace::out::{Out, ReplyTo};
 use crate::transaction::TransactionCoordinator;
-use crate::wire::api::{FetchMetadataLogRequest, Request, Response};
+use crate::wire::api::{Request, Response};
+use crate::wire::error_code::ErrorCode;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -31,8 +34,14 @@ pub struct Broker {
     transactions: TransactionCoordinator,
     /// Markers on their way.
     deliveries: Vec<Delivery>,
+    /// The quorum of controllers, as far as this broker knows it.
+    controllers: Controllers,
     /// Requests that have no answer yet, but for those of the replicas.
     requests: BTreeMap<CorrelationId, Purpose>,
+    /// Epoch of the last metadata entry that has been replayed; 0 before any.
+    replayed_epoch: i32,
+    /// Names of topics whose creation has been asked for.
+    creating: Vec<(CorrelationId, Arc<str>)>,
     /// Whether the creation of `__consumer_offsets` has been asked for and may not be again yet.
     is_creating_offsets: bool,
     /// The same of `__transaction_state`.
@@ -48,8 +57,15 @@ pub struct BrokerStart {
     pub rack: Option<Arc<str>>,
     /// Its settings.
     pub config: Arc<BrokerConfig>,
-    /// The controller.
-    pub controller: NodeId,
+    /// The voters of the quorum of controllers.
+    pub controllers: Arc<[NodeId]>,
+    /// Topics that an administrator creates at the start: their names, by interned id. Until then
+    /// nobody else creates them.
+    pub declared_topics: Arc<[Arc<str>]>,
+    /// The registration with which the process before was closed in good order; -1 if it was not.
+    pub previous_broker_epoch: i64,
+    /// How long metadata records wait here before they are taken in.
+    pub metadata_delay: Span,
     /// The interned name of `__consumer_offsets`.
     pub offsets_topic: TopicId,
     /// The interned name of `__transaction_state`.
@@ -66,12 +82,21 @@ enum Purpose {
     Metadata,
     CreateTopic,
     Markers,
+    /// A client's request, passed on to the active controller.
+    Forward(ReplyTo),
 }
 
 impl Broker {
     /// A process that has just been started on the logs that the disk holds.
     pub fn new(start: BrokerStart, disk: BTreeMap<TopicPartition, PartitionLog>) -> Self {
-        let replicas = ReplicaManager::new(start.id, start.controller, start.config.clone(), disk);
+        let controllers = Controllers::new(start.controllers.clone());
+        let mut replicas = ReplicaManager::new(
+            start.id,
+            NodeId::Controller(ControllerId::default()),
+            start.config.clone(),
+            disk,
+        );
+        replicas.set_controller(controllers.active());
         let coordinator = GroupCoordinator::new(start.id, start.config.clone());
         let transactions = TransactionCoordinator::new(start.config.clone());
         Self {
@@ -81,7 +106,10 @@ impl Broker {
             coordinator,
             transactions,
             deliveries: Vec::new(),
+            controllers,
             requests: BTreeMap::new(),
+            replayed_epoch: 0,
+            creating: Vec::new(),
             is_creating_offsets: false,
             is_creating_transactions: false,
         }
@@ -115,7 +143,14 @@ impl Broker {
     /// Begins to work.
     pub fn start(&mut self, out: &mut Out) {
         self.replicas.start(out);
-        self.send_registration(out);
+        let limit = self.start.config.initial_broker_registration_timeout_ms;
+        out.arm(Timer::InitialRegistration, Span::from_millis(limit));
+        if self.controllers.active().is_some() {
+            self.send_registration(out);
+        } else {
+            // Who is active is learnt from the metadata log's fetches.
+            self.fetch_metadata(out);
+        }
     }
 
     /// Takes in a request.
@@ -151,10 +186,17 @@ impl Broker {
             | Request::EndTxn(_)
             | Request::WriteTxnMarkers(_) => self.on_transaction_request(reply, request, out),
             Request::CreateTopics(_)
-            | Request::BrokerRegistration(_)
+            | Request::DeleteTopics(_)
+            | Request::CreatePartitions(_)
+            | Request::IncrementalAlterConfigs(_)
+            | Request::ElectLeaders(_) => self.forward(reply, request, out),
+            Request::BrokerRegistration(_)
             | Request::BrokerHeartbeat(_)
             | Request::AlterPartition(_)
-            | Request::FetchMetadataLog(_) => {
+            | Request::FetchMetadataLog(_)
+            | Request::Vote(_)
+            | Request::BeginQuorumEpoch(_)
+            | Request::EndQuorumEpoch(_) => {
                 unreachable!("invariant: brokers send these to the controller alone")
             }
         }
@@ -163,39 +205,54 @@ impl Broker {
 
     /// Takes in a response.
     pub fn on_response(&mut self, correlation: CorrelationId, response: &Response, out: &mut Out) {
+        if let Response::AlterPartition(response) = response
+            && response.error_code == ErrorCode::NotController
+        {
+            self.lose_controller(out);
+        }
         if !self.replicas.on_response(correlation, response, out)
             && let Some(purpose) = self.requests.remove(&correlation)
         {
-            match (purpose, response) {
-                (Purpose::Registration, Response::BrokerRegistration(response)) => {
-                    self.on_registration(*response, out);
-                }
-                (Purpose::Heartbeat, Response::BrokerHeartbeat(response)) => {
-                    self.on_heartbeat(*response, out);
-                }
-                (Purpose::Metadata, Response::FetchMetadataLog(response)) => {
-                    if response.base_offset == self.replicas.image().next_offset {
-                        let changes = self.replicas.on_metadata(&response.records, out);
-                        self.apply_leadership(&changes, out);
-                    }
-                    self.fetch_metadata(out);
-                    self.maybe_ask_to_be_unfenced(out);
-                }
-                (Purpose::CreateTopic, Response::CreateTopics(_)) => {}
-                (Purpose::Markers, Response::WriteTxnMarkers(response)) => {
-                    self.on_markers_answered(correlation, Some(response), out);
-                }
-                (
-                    Purpose::Registration
-                    | Purpose::Heartbeat
-                    | Purpose::Metadata
-                    | Purpose::CreateTopic
-                    | Purpose::Markers,
-                    _,
-                ) => unreachable!("invariant: a response has the API of its request"),
-            }
+            self.on_controller_response((correlation, purpose), response, out);
         }
         self.settle_groups(out);
+    }
+
+    fn on_controller_response(
+        &mut self,
+        (correlation, purpose): (CorrelationId, Purpose),
+        response: &Response,
+        out: &mut Out,
+    ) {
+        if response.error_code() == ErrorCode::NotController {
+            self.lose_controller(out);
+        }
+        match (purpose, response) {
+            (Purpose::Registration, Response::BrokerRegistration(response)) => {
+                self.on_registration(*response, out);
+            }
+            (Purpose::Heartbeat, Response::BrokerHeartbeat(response)) => {
+                self.on_heartbeat(*response, out);
+            }
+            (Purpose::Metadata, Response::FetchMetadataLog(response)) => {
+                self.on_metadata_response(response, out);
+            }
+            (Purpose::Markers, Response::WriteTxnMarkers(response)) => {
+                self.on_markers_answered(correlation, Some(response), out);
+            }
+            (Purpose::CreateTopic, Response::CreateTopics(_)) => {
+                self.creating.retain(|(sent, _)| *sent != correlation);
+            }
+            (Purpose::Forward(reply), _) => out.respond(reply, response.clone()),
+            (
+                Purpose::Registration
+                | Purpose::Heartbeat
+                | Purpose::Metadata
+                | Purpose::CreateTopic
+                | Purpose::Markers,
+                _,
+            ) => unreachable!("invariant: a response has the API of its request"),
+        }
     }
 
     /// Takes in that a request gets no answer.
@@ -204,9 +261,13 @@ impl Broker {
             match self.requests.remove(&correlation) {
                 Some(Purpose::Registration) => self.retry_registration(out),
                 Some(Purpose::Heartbeat) => self.retry_heartbeat(out),
-                Some(Purpose::Metadata) => out.arm(Timer::MetadataFetch, METADATA_BACKOFF),
+                Some(Purpose::Metadata) => self.retry_metadata(out),
                 Some(Purpose::Markers) => self.on_markers_answered(correlation, None, out),
-                Some(Purpose::CreateTopic) | None => {}
+                Some(Purpose::CreateTopic) => {
+                    self.creating.retain(|(sent, _)| *sent != correlation);
+                }
+                // The client's own request times out; it asks again.
+                Some(Purpose::Forward(_)) | None => {}
             }
         }
         self.settle_groups(out);
@@ -221,6 +282,12 @@ impl Broker {
                 self.send_heartbeat(out);
             } else if *timer == Timer::MetadataFetch {
                 self.fetch_metadata(out);
+            } else if *timer == Timer::MetadataReplay {
+                self.on_metadata_replay(out);
+            } else if *timer == Timer::InitialRegistration {
+                self.on_initial_registration_timeout(out);
+            } else if *timer == Timer::ControlledShutdown {
+                self.on_controlled_shutdown_timeout(out);
             } else if *timer == Timer::CreateOffsetsTopic {
                 self.is_creating_offsets = false;
                 self.is_creating_transactions = false;
@@ -233,17 +300,6 @@ impl Broker {
             }
         }
         self.settle_groups(out);
-    }
-
-    fn fetch_metadata(&mut self, out: &mut Out) {
-        let request = FetchMetadataLogRequest {
-            broker_id: self.start.id,
-            fetch_offset: self.replicas.image().next_offset,
-            max_wait_ms: METADATA_WAIT_MS,
-        };
-        let body = Request::FetchMetadataLog(request);
-        let correlation = out.request(self.start.controller, body, METADATA_TIMEOUT);
-        self.requests.insert(correlation, Purpose::Metadata);
     }
 
     /// Tells the group coordinator what topics there are, and which partitions of
@@ -294,10 +350,3 @@ impl Broker {
         }
     }
 }
-
-/// How long the controller may park a fetch of its log (`controller.quorum.fetch.timeout.ms` / 4).
-const METADATA_WAIT_MS: i64 = 500;
-/// `controller.quorum.request.timeout.ms`.
-const METADATA_TIMEOUT: Span = Span(2_000_000);
-/// `controller.quorum.retry.backoff.ms` is 20; a dead controller does not need so many questions.
-const METADATA_BACKOFF: Span = Span(100_000);

@@ -2,6 +2,7 @@
 
 use crate::base::ids::{BrokerId, CorrelationId, NodeId, RecordId};
 use crate::base::timer::Timer;
+use crate::client::admin::Admin;
 use crate::client::consumer::Consumer;
 use crate::client::producer::transaction::TransactionPhase;
 use crate::client::producer::{Producer, ToSend};
@@ -9,7 +10,7 @@ use crate::kernel::rng::Stream;
 use crate::kernel::time::Span;
 use crate::trace::event::{Disconnect, TraceEvent};
 use crate::trace::out::{Exit, Out};
-use crate::wire::api::Response;
+use crate::wire::api::{Request, Response};
 use crate::wire::record::{Record, RecordValue};
 use serde::Serialize;
 use std::sync::Arc;
@@ -21,6 +22,8 @@ pub struct Client {
     producer: Option<Producer>,
     /// Its consumer; unset for a producer.
     consumer: Option<Consumer>,
+    /// The administrator's tools; unset for all but the console.
+    admin: Option<Admin>,
     /// What the application sends by itself; unset for a consumer and the console.
     load: Option<Load>,
     /// Where a consumer's processed records go.
@@ -39,6 +42,8 @@ pub struct ClientStart {
     pub producer: Option<Producer>,
     /// Its consumer, if it has one.
     pub consumer: Option<Consumer>,
+    /// The administrator's tools, for the console.
+    pub admin: Option<Admin>,
     /// What the application sends by itself.
     pub load: Option<Load>,
     /// Where a consumer's processed records go.
@@ -84,6 +89,7 @@ impl Client {
         Self {
             producer: start.producer,
             consumer: start.consumer,
+            admin: start.admin,
             load: start.load,
             output_topic: start.output_topic,
             next_record_id: start.next_record_id,
@@ -127,6 +133,11 @@ impl Client {
         response: &Response,
         out: &mut Out,
     ) {
+        if let Some(admin) = &mut self.admin
+            && admin.on_response(correlation, response, out)
+        {
+            return;
+        }
         let taken = self
             .consumer
             .as_mut()
@@ -147,6 +158,11 @@ impl Client {
         reason: Disconnect,
         out: &mut Out,
     ) {
+        if let Some(admin) = &mut self.admin
+            && admin.on_disconnect(correlation, out)
+        {
+            return;
+        }
         let Some(peer) = peer.broker() else { return };
         let taken = self
             .consumer
@@ -166,6 +182,12 @@ impl Client {
             self.on_tick(out);
             return;
         }
+        if let Some(admin) = &mut self.admin
+            && *timer == Timer::AdminRetry
+        {
+            admin.send_all(out);
+            return;
+        }
         let taken = self
             .consumer
             .as_mut()
@@ -176,6 +198,13 @@ impl Client {
         self.forward_outputs(out);
         self.settle_transaction(out);
         self.maybe_end(out);
+    }
+
+    /// Sends an administrator's request.
+    pub fn administer(&mut self, request: Request, out: &mut Out) {
+        if let Some(admin) = &mut self.admin {
+            admin.submit(request, out);
+        }
     }
 
     /// Sends a record that a person typed: key, value and explicit partition.

@@ -28,8 +28,11 @@ use std::sync::Arc;
 #[derive(Clone, Debug, Serialize)]
 pub struct ReplicaManager {
     id: BrokerId,
-    controller: NodeId,
+    /// The active controller; unset while none is known.
+    controller: Option<NodeId>,
     config: Arc<BrokerConfig>,
+    /// Whether a controlled shutdown has begun.
+    is_shutting_down: bool,
     /// The broker's registration; -1 before it has one.
     broker_epoch: i64,
     /// The cluster as this broker has replayed it.
@@ -89,8 +92,9 @@ impl ReplicaManager {
             .collect();
         Self {
             id,
-            controller,
+            controller: Some(controller),
             config,
+            is_shutting_down: false,
             broker_epoch: -1,
             image: MetadataImage::default(),
             partitions,
@@ -137,6 +141,23 @@ impl ReplicaManager {
     /// Notes the broker's registration.
     pub const fn set_broker_epoch(&mut self, broker_epoch: i64) {
         self.broker_epoch = broker_epoch;
+    }
+
+    /// Notes who is the active controller; unset when none is known.
+    pub const fn set_controller(&mut self, controller: Option<NodeId>) {
+        self.controller = controller;
+    }
+
+    /// Notes that a controlled shutdown has begun.
+    pub const fn begin_shutdown(&mut self) {
+        self.is_shutting_down = true;
+    }
+
+    /// Closes the logs in good order: what a crash would lose is on the disk.
+    pub fn shutdown_cleanly(&mut self) {
+        for partition in self.partitions.values_mut() {
+            partition.log.checkpoint_high_watermark();
+        }
     }
 
     /// Starts the regular work.
@@ -200,7 +221,8 @@ impl ReplicaManager {
                 changed.insert(*topic_partition, registration.clone());
             }
         }
-        let mut leadership = Vec::new();
+        let mut leadership = self.drop_deleted(&mut changed, out);
+        self.reread_min_isr(records);
         for (topic_partition, registration) in &changed {
             leadership.extend(self.apply_registration(*topic_partition, registration, out));
         }
@@ -210,6 +232,47 @@ impl ReplicaManager {
             self.complete_delayed(*topic_partition, out);
         }
         leadership
+    }
+
+    /// Deleted topics take their logs with them; whoever waits for them hears that they are unknown.
+    fn drop_deleted(
+        &mut self,
+        changed: &mut BTreeMap<TopicPartition, Arc<PartitionRegistration>>,
+        out: &mut Out,
+    ) -> Vec<LeadershipChange> {
+        changed.retain(|id, _| self.image.partition(*id).is_some());
+        let gone: Vec<TopicPartition> = self
+            .partitions
+            .keys()
+            .filter(|id| self.image.retired_topics.contains(&id.topic))
+            .copied()
+            .collect();
+        let mut resigned = Vec::new();
+        for id in gone {
+            if let Some(partition) = self.partitions.remove(&id)
+                && partition.is_leader()
+            {
+                resigned.push(LeadershipChange::Resigned(id));
+            }
+            for fetcher in self.fetchers.values_mut() {
+                fetcher.remove(id);
+            }
+            self.complete_delayed(id, out);
+        }
+        resigned
+    }
+
+    /// Leaders of topics whose settings have changed count the ISR against the new minimum.
+    fn reread_min_isr(&mut self, records: &[Arc<MetadataRecord>]) {
+        for record in records {
+            if let MetadataRecord::TopicConfig { topic_id, .. } = &**record {
+                for (id, partition) in &mut self.partitions {
+                    if id.topic == *topic_id {
+                        partition.set_effective_min_isr(self.image.effective_min_isr(*id));
+                    }
+                }
+            }
+        }
     }
 
     fn apply_registration(
@@ -258,6 +321,7 @@ impl ReplicaManager {
                     .brokers
                     .get(&leader)
                     .is_some_and(|broker| !broker.fenced)
+                && self.may_follow(*topic_partition)
             {
                 wanted.entry(leader).or_default().push(*topic_partition);
             }
@@ -271,6 +335,12 @@ impl ReplicaManager {
                 self.send_fetch(leader, out);
             }
         }
+    }
+
+    /// A broker in controlled shutdown does not follow where it has left the ISR.
+    fn may_follow(&self, topic_partition: TopicPartition) -> bool {
+        let registration = self.image.partition(topic_partition);
+        !self.is_shutting_down || registration.is_none_or(|part| part.isr.contains(&self.id))
     }
 
     /// Moves the high watermark of a partition that this broker leads, if its followers allow.

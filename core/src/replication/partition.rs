@@ -117,6 +117,13 @@ impl Partition {
         }
     }
 
+    /// Takes in another `min.insync.replicas`.
+    pub const fn set_effective_min_isr(&mut self, effective_min_isr: u32) {
+        if let Role::Leader(state) = &mut self.role {
+            state.effective_min_isr = effective_min_isr;
+        }
+    }
+
     /// Whether this broker leads.
     pub const fn is_leader(&self) -> bool {
         matches!(self.role, Role::Leader(_))
@@ -407,6 +414,8 @@ impl Partition {
                 .iter()
                 .map(|id| (*id, epoch_of(id)))
                 .collect(),
+            // A leader is ready as soon as it leads: there is nothing to recover from.
+            is_recovering: false,
         })
     }
 
@@ -506,7 +515,8 @@ const REVERTING: [ErrorCode; 2] = [
 ];
 
 /// Refusals after which the change stays pending until metadata arrive.
-const STAYING: [ErrorCode; 5] = [
+const STAYING: [ErrorCode; 6] = [
+    ErrorCode::UnknownTopicId,
     ErrorCode::UnknownTopicOrPartition,
     ErrorCode::FencedLeaderEpoch,
     ErrorCode::InvalidUpdateVersion,

@@ -4,15 +4,16 @@
 //! separated by blanks; a word with blanks or quotes in it stands in double quotes, with `\"` and
 //! `\\` inside.
 
-use crate::base::config::nearest;
-use crate::base::ids::{BrokerId, ClientId, NodeId};
-use crate::kernel::limits::{RECORD_TEXT_BYTES_MAX, SIM_TIME_MAX_US};
+use crate::base::config::{SettingError, TopicConfig, nearest};
+use crate::base::ids::{BrokerId, ClientId, ControllerId, NodeId};
+use crate::kernel::limits::{BROKERS_MAX, PARTITIONS_MAX, RECORD_TEXT_BYTES_MAX, SIM_TIME_MAX_US};
 use crate::kernel::time::{SimTime, Span, parse_span};
-use crate::sim::command::Command;
+use crate::sim::command::{AdminAction, Command};
 use crate::sim::scenario::{CONTROLLER, Scenario};
 use crate::wire::api::ApiKey;
 use serde::Serialize;
 use std::fmt;
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 /// What an action is called and how it is written.
@@ -42,6 +43,56 @@ pub const ACTIONS: &[ActionInfo] = &[
         verb: "pause-broker",
         arguments: "ID TIME",
         doc: "The process stands still, as in a long garbage collection.",
+    },
+    ActionInfo {
+        verb: "stop-broker",
+        arguments: "ID",
+        doc: "The process is asked to end: it hands its leaderships over, closes its logs and exits.",
+    },
+    ActionInfo {
+        verb: "kill-controller",
+        arguments: "ID",
+        doc: "The controller's process dies; its log stays on its disk. Controllers count from 3000.",
+    },
+    ActionInfo {
+        verb: "restart-controller",
+        arguments: "ID",
+        doc: "Starts the process of a controller that does not run.",
+    },
+    ActionInfo {
+        verb: "pause-controller",
+        arguments: "ID TIME",
+        doc: "The process stands still.",
+    },
+    ActionInfo {
+        verb: "stop-controller",
+        arguments: "ID",
+        doc: "The controller resigns, names its successors and exits.",
+    },
+    ActionInfo {
+        verb: "create-topic",
+        arguments: "NAME [partitions=NUMBER] [replication-factor=NUMBER] [SETTING=VALUE …]",
+        doc: "An administrator creates a topic.",
+    },
+    ActionInfo {
+        verb: "delete-topic",
+        arguments: "NAME",
+        doc: "An administrator deletes a topic with everything in it.",
+    },
+    ActionInfo {
+        verb: "add-partitions",
+        arguments: "NAME TOTAL",
+        doc: "An administrator gives a topic more partitions: that many in all.",
+    },
+    ActionInfo {
+        verb: "set-topic-config",
+        arguments: "NAME SETTING=VALUE",
+        doc: "An administrator changes a setting of a topic.",
+    },
+    ActionInfo {
+        verb: "elect-leaders",
+        arguments: "preferred|unclean [TOPIC [PARTITION]]",
+        doc: "An administrator asks for elections, of all partitions, of a topic or of one.",
     },
     ActionInfo {
         verb: "start-consumer",
@@ -101,7 +152,7 @@ pub const ACTIONS: &[ActionInfo] = &[
     ActionInfo {
         verb: "cut-link",
         arguments: "NODE NODE",
-        doc: "Nothing passes between the two, in either direction. A number is a broker, a name a client, controller the controller.",
+        doc: "Nothing passes between the two, in either direction. A number is a broker, a name a client, controller the controller (controller-3001 the second of several).",
     },
     ActionInfo {
         verb: "heal-link",
@@ -198,6 +249,14 @@ pub fn print(command: &Command, scenario: &Scenario) -> String {
         Command::KillBroker(id) => format!("kill-broker {id}"),
         Command::RestartBroker(id) => format!("restart-broker {id}"),
         Command::PauseBroker(id, span) => format!("pause-broker {id} {}", print_time(*span)),
+        Command::StopBroker(id) => format!("stop-broker {id}"),
+        Command::KillController(id) => format!("kill-controller {id}"),
+        Command::RestartController(id) => format!("restart-controller {id}"),
+        Command::PauseController(id, span) => {
+            format!("pause-controller {id} {}", print_time(*span))
+        }
+        Command::StopController(id) => format!("stop-controller {id}"),
+        Command::Admin(action) => print_admin(action),
         Command::StartClient(id) => client("start", id),
         Command::StopClient(id) => client("stop", id),
         Command::KillClient(id) => client("kill", id),
@@ -251,6 +310,7 @@ pub fn print(command: &Command, scenario: &Scenario) -> String {
 /// A node as actions write it: `2`, `controller`, `c3`.
 pub fn print_node(node: NodeId, scenario: &Scenario) -> String {
     match node {
+        NodeId::Controller(id) if 1 < scenario.controllers => format!("{CONTROLLER_NAME}-{id}"),
         NodeId::Controller(_) => String::from(CONTROLLER_NAME),
         NodeId::Broker(id) => id.to_string(),
         NodeId::Client(id) => quote(scenario.client_name(id)),
@@ -259,8 +319,13 @@ pub fn print_node(node: NodeId, scenario: &Scenario) -> String {
 
 /// The node that actions write as `text`.
 pub fn node_by_text(text: &str, scenario: &Scenario) -> Option<NodeId> {
-    if text == CONTROLLER_NAME {
+    if text == CONTROLLER_NAME && scenario.controllers == 1 {
         return Some(NodeId::Controller(CONTROLLER));
+    }
+    if let Some(id) = text.strip_prefix("controller-") {
+        let id = ControllerId(id.parse().ok()?);
+        let is_known = scenario.controller_ids().contains(&id);
+        return is_known.then_some(NodeId::Controller(id));
     }
     if let Ok(id) = text.parse() {
         let id = BrokerId(id);
@@ -280,6 +345,16 @@ pub fn verb(command: &Command, scenario: &Scenario) -> &'static str {
         Command::KillBroker(_) => "kill-broker",
         Command::RestartBroker(_) => "restart-broker",
         Command::PauseBroker(..) => "pause-broker",
+        Command::StopBroker(_) => "stop-broker",
+        Command::KillController(_) => "kill-controller",
+        Command::RestartController(_) => "restart-controller",
+        Command::PauseController(..) => "pause-controller",
+        Command::StopController(_) => "stop-controller",
+        Command::Admin(AdminAction::CreateTopic { .. }) => "create-topic",
+        Command::Admin(AdminAction::DeleteTopic(_)) => "delete-topic",
+        Command::Admin(AdminAction::AddPartitions(..)) => "add-partitions",
+        Command::Admin(AdminAction::SetTopicConfig { .. }) => "set-topic-config",
+        Command::Admin(AdminAction::ElectLeaders { .. }) => "elect-leaders",
         Command::StartClient(id) if is_consumer(id) => "start-consumer",
         Command::StartClient(_) => "start-producer",
         Command::StopClient(id) if is_consumer(id) => "stop-consumer",
@@ -294,6 +369,48 @@ pub fn verb(command: &Command, scenario: &Scenario) -> &'static str {
         Command::CutLink(..) => "cut-link",
         Command::HealLink(..) => "heal-link",
         Command::DropNext(..) => "drop-next",
+    }
+}
+
+fn print_admin(action: &AdminAction) -> String {
+    match action {
+        AdminAction::CreateTopic {
+            name,
+            partitions,
+            replication_factor,
+            settings,
+        } => {
+            let mut text = format!("create-topic {name}");
+            if let Some(count) = partitions {
+                let _ = write!(text, " partitions={count}");
+            }
+            if let Some(factor) = replication_factor {
+                let _ = write!(text, " replication-factor={factor}");
+            }
+            for (setting, value) in settings {
+                let _ = write!(text, " {setting}={value}");
+            }
+            text
+        }
+        AdminAction::DeleteTopic(name) => format!("delete-topic {name}"),
+        AdminAction::AddPartitions(name, count) => format!("add-partitions {name} {count}"),
+        AdminAction::SetTopicConfig {
+            name,
+            setting,
+            value,
+        } => format!("set-topic-config {name} {setting}={value}"),
+        AdminAction::ElectLeaders {
+            unclean,
+            topic,
+            partition,
+        } => {
+            let kind = if *unclean { "unclean" } else { "preferred" };
+            let topic = topic
+                .as_ref()
+                .map_or_else(String::new, |name| format!(" {name}"));
+            let partition = partition.map_or_else(String::new, |number| format!(" {number}"));
+            format!("elect-leaders {kind}{topic}{partition}")
+        }
     }
 }
 
@@ -343,6 +460,21 @@ impl<'a> Words<'a> {
             "kill-broker" => Command::KillBroker(self.broker()?),
             "restart-broker" => Command::RestartBroker(self.broker()?),
             "pause-broker" => Command::PauseBroker(self.broker()?, self.span(PAUSE)?),
+            "stop-broker" => Command::StopBroker(self.broker()?),
+            "kill-controller" => Command::KillController(self.controller()?),
+            "restart-controller" => Command::RestartController(self.controller()?),
+            "pause-controller" => Command::PauseController(self.controller()?, self.span(PAUSE)?),
+            "stop-controller" => Command::StopController(self.controller()?),
+            "create-topic" => Command::Admin(self.create_topic()?),
+            "delete-topic" => Command::Admin(AdminAction::DeleteTopic(self.topic()?)),
+            "add-partitions" => {
+                let name = self.topic()?;
+                let word = self.word("how many partitions in all")?;
+                let count = self.number(&word, &word, 1, PARTITIONS_MAX)?;
+                Command::Admin(AdminAction::AddPartitions(name, count))
+            }
+            "set-topic-config" => Command::Admin(self.set_topic_config()?),
+            "elect-leaders" => Command::Admin(self.elect_leaders()?),
             "start-consumer" => Command::StartClient(self.consumer()?),
             "stop-consumer" => Command::StopClient(self.consumer()?),
             "kill-consumer" => Command::KillClient(self.consumer()?),
@@ -378,16 +510,7 @@ impl<'a> Words<'a> {
     }
 
     fn send(&mut self) -> Result<Command, ActionError> {
-        let topics: Vec<Arc<str>> = self
-            .scenario
-            .topics
-            .iter()
-            .map(|topic| topic.name.clone())
-            .collect();
-        let name = self.word("a topic")?;
-        let Some(topic) = topics.iter().find(|topic| ***topic == *name).cloned() else {
-            return Err(self.unknown(&name, "a topic", topics.iter().map(|topic| &**topic)));
-        };
+        let topic = self.topic()?;
         let (mut key, mut value, mut partition, mut count) = (None, None, None, None);
         while let Some(word) = self.rest.next() {
             let Some((field, text)) = word.split_once('=') else {
@@ -416,6 +539,109 @@ impl<'a> Words<'a> {
             partition,
             count: count.unwrap_or(1),
         })
+    }
+
+    /// A topic's name. Whether there is such a topic shows when the action is carried out.
+    fn topic(&mut self) -> Result<Arc<str>, ActionError> {
+        let name = self.word("a topic")?;
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
+        if name.is_empty() || TOPIC_CHARS_MAX < name.len() || !name.chars().all(is_plain) {
+            let expected = "a topic's name of ASCII letters, digits, '.', '_' and '-'";
+            return Err(self.error(&name, String::from(expected)));
+        }
+        Ok(Arc::from(name))
+    }
+
+    fn create_topic(&mut self) -> Result<AdminAction, ActionError> {
+        let name = self.topic()?;
+        let (mut partitions, mut replication_factor) = (None, None);
+        let mut settings: Vec<(Arc<str>, Arc<str>)> = Vec::new();
+        while let Some(word) = self.rest.next() {
+            let Some((field, text)) = word.split_once('=') else {
+                return Err(self.error(&word, String::from(CREATE_FIELDS)));
+            };
+            match field {
+                "partitions" if partitions.is_none() => {
+                    partitions = Some(self.number(&word, text, 1, PARTITIONS_MAX)?);
+                }
+                "replication-factor" if replication_factor.is_none() => {
+                    replication_factor = Some(self.number(&word, text, 1, BROKERS_MAX)?);
+                }
+                "partitions" | "replication-factor" => {
+                    return Err(self.error(&word, format!("only one {field}")));
+                }
+                _ => settings.push(self.topic_setting(&word, field, text)?),
+            }
+        }
+        Ok(AdminAction::CreateTopic {
+            name,
+            partitions,
+            replication_factor,
+            settings,
+        })
+    }
+
+    fn topic_setting(
+        &self,
+        word: &str,
+        setting: &str,
+        value: &str,
+    ) -> Result<(Arc<str>, Arc<str>), ActionError> {
+        match TopicConfig::default().set(setting, value) {
+            Ok(()) => Ok((Arc::from(setting), Arc::from(value))),
+            Err(SettingError::Unknown { .. }) => {
+                let known = TopicConfig::SETTINGS.iter().map(|setting| setting.name);
+                Err(self.unknown(setting, "a topic's setting", known))
+            }
+            Err(SettingError::Invalid { expected, .. }) => Err(self.error(word, expected)),
+        }
+    }
+
+    fn set_topic_config(&mut self) -> Result<AdminAction, ActionError> {
+        let name = self.topic()?;
+        let expected = "a setting such as min.insync.replicas=2";
+        let word = self.word(expected)?;
+        let Some((setting, value)) = word.split_once('=') else {
+            return Err(self.error(&word, String::from(expected)));
+        };
+        let (setting, value) = self.topic_setting(&word, setting, value)?;
+        Ok(AdminAction::SetTopicConfig {
+            name,
+            setting,
+            value,
+        })
+    }
+
+    fn elect_leaders(&mut self) -> Result<AdminAction, ActionError> {
+        let kinds = ["preferred", "unclean"];
+        let word = self.word("preferred or unclean")?;
+        if !kinds.contains(&word.as_str()) {
+            return Err(self.unknown(&word, "preferred or unclean", kinds.into_iter()));
+        }
+        let (mut topic, mut partition) = (None, None);
+        if !self.rest.as_slice().is_empty() {
+            topic = Some(self.topic()?);
+        }
+        if let Some(number) = self.rest.next() {
+            partition = Some(self.number(&number, &number, 0, u32::MAX)?);
+        }
+        Ok(AdminAction::ElectLeaders {
+            unclean: word == "unclean",
+            topic,
+            partition,
+        })
+    }
+
+    fn controller(&mut self) -> Result<ControllerId, ActionError> {
+        let word = self.word("a controller's id")?;
+        let known = self.scenario.controller_ids();
+        match word.parse() {
+            Ok(id) if known.contains(&ControllerId(id)) => Ok(ControllerId(id)),
+            Ok(_) | Err(_) => {
+                let ids: Vec<String> = known.iter().map(ToString::to_string).collect();
+                Err(self.error(&word, format!("a controller's id: {}", ids.join(", "))))
+            }
+        }
     }
 
     fn record_text(&self, text: &str) -> Result<Arc<str>, ActionError> {
@@ -580,6 +806,8 @@ fn shorten(text: &str) -> String {
 
 const CONTROLLER_NAME: &str = "controller";
 const NODE: &str = "a broker's id, a client's name or controller";
+const CREATE_FIELDS: &str = "partitions=, replication-factor= or a setting of topics";
+const TOPIC_CHARS_MAX: usize = 249;
 const PAUSE: &str = "a time such as 20s";
 const SEND_FIELDS: &str = "key=, value=, partition= or count=";
 const SEND_NAMES: [&str; 4] = ["key", "value", "partition", "count"];

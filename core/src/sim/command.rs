@@ -1,6 +1,6 @@
 //! What a person can do to a run.
 
-use crate::base::ids::{BrokerId, ClientId, NodeId};
+use crate::base::ids::{BrokerId, ClientId, ControllerId, NodeId};
 use crate::kernel::time::{SimTime, Span};
 use crate::wire::api::ApiKey;
 use serde::Serialize;
@@ -17,6 +17,20 @@ pub enum Command {
     RestartBroker(BrokerId),
     /// `pause-broker 2 100ms`: the process stands still, as in a garbage collection.
     PauseBroker(BrokerId, Span),
+    /// `stop-broker 2`: the process is asked to end (SIGTERM): it hands its leaderships over, closes
+    /// its logs and exits.
+    StopBroker(BrokerId),
+    /// `kill-controller 3000`: the controller's process dies; its log stays on its disk.
+    KillController(ControllerId),
+    /// `restart-controller 3000`: starts the process of a controller that does not run.
+    RestartController(ControllerId),
+    /// `pause-controller 3000 5s`: the process stands still.
+    PauseController(ControllerId, Span),
+    /// `stop-controller 3000`: the process resigns and exits.
+    StopController(ControllerId),
+    /// An administrator's action: its request goes to some broker, and from there to the active
+    /// controller.
+    Admin(AdminAction),
     /// `start-consumer c4`: starts a process that has not run, has been stopped or has died.
     StartClient(ClientId),
     /// `stop-consumer c3`: the application calls `close()`.
@@ -48,6 +62,46 @@ pub enum Command {
     DropNext(NodeId, NodeId, ApiKey),
 }
 
+/// What an administrator asks for.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AdminAction {
+    /// `create-topic orders partitions=3 replication-factor=2 min.insync.replicas=2`.
+    CreateTopic {
+        /// Its name.
+        name: Arc<str>,
+        /// How many partitions; unset for `num.partitions`.
+        partitions: Option<u32>,
+        /// How many replicas of each; unset for `default.replication.factor`.
+        replication_factor: Option<u32>,
+        /// Settings by name.
+        settings: Vec<(Arc<str>, Arc<str>)>,
+    },
+    /// `delete-topic orders`.
+    DeleteTopic(Arc<str>),
+    /// `add-partitions orders 6`: six in all.
+    AddPartitions(Arc<str>, u32),
+    /// `set-topic-config orders min.insync.replicas=2`.
+    SetTopicConfig {
+        /// The topic.
+        name: Arc<str>,
+        /// The setting.
+        setting: Arc<str>,
+        /// Its value.
+        value: Arc<str>,
+    },
+    /// `elect-leaders preferred orders 0`; without a partition those of the topic, without a topic
+    /// all.
+    ElectLeaders {
+        /// Whether replicas outside the ISR may lead.
+        unclean: bool,
+        /// The topic; unset for all.
+        topic: Option<Arc<str>>,
+        /// The partition; unset for all of the topic.
+        partition: Option<u32>,
+    },
+}
+
 /// Why an action is impossible. Nothing has changed then.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -58,6 +112,14 @@ pub enum CommandError {
     BrokerIsDown(BrokerId),
     /// The broker's process runs already.
     BrokerIsUp(BrokerId),
+    /// There is no such controller.
+    UnknownController(ControllerId),
+    /// The controller's process does not run.
+    ControllerIsDown(ControllerId),
+    /// The controller's process runs already.
+    ControllerIsUp(ControllerId),
+    /// The topic is Kafka's own.
+    InternalTopic(Arc<str>),
     /// There is no such client.
     UnknownClient(ClientId),
     /// The client's process does not run.
@@ -102,6 +164,10 @@ impl fmt::Display for CommandError {
             Self::UnknownBroker(id) => write!(formatter, "there is no broker {id}"),
             Self::BrokerIsDown(id) => write!(formatter, "broker {id} is down already"),
             Self::BrokerIsUp(id) => write!(formatter, "broker {id} is running already"),
+            Self::UnknownController(id) => write!(formatter, "there is no controller {id}"),
+            Self::ControllerIsDown(id) => write!(formatter, "controller {id} is down already"),
+            Self::ControllerIsUp(id) => write!(formatter, "controller {id} is running already"),
+            Self::InternalTopic(name) => write!(formatter, "{name} is Kafka's own"),
             Self::UnknownClient(id) => write!(formatter, "there is no client {id}"),
             Self::ClientIsDown(name) => write!(formatter, "{name} is not running"),
             Self::ClientIsUp(name) => write!(formatter, "{name} is running already"),

@@ -15,6 +15,8 @@ use std::sync::Arc;
 pub struct Scenario {
     /// Decides everything that is left to chance.
     pub seed: u64,
+    /// How many controllers make up the quorum.
+    pub controllers: u32,
     /// The brokers.
     pub brokers: Vec<BrokerSpec>,
     /// Settings of every broker.
@@ -42,6 +44,8 @@ pub struct BrokerSpec {
     pub id: BrokerId,
     /// Its `broker.rack`; unset when it has none.
     pub rack: Option<Arc<str>>,
+    /// How long records of the metadata log wait at this broker before it acts on them.
+    pub metadata_delay: Span,
 }
 
 /// A topic.
@@ -263,9 +267,18 @@ impl Scenario {
         self.consumers.get(index)
     }
 
-    /// A node's name on the stage: `broker 2`, `controller`, `c3`.
+    /// The controllers' ids: 3000, 3001, …
+    pub fn controller_ids(&self) -> Vec<ControllerId> {
+        let first = CONTROLLER.0;
+        (first..first + self.controllers)
+            .map(ControllerId)
+            .collect()
+    }
+
+    /// A node's name on the stage: `broker 2`, `controller`, `controller 3001`, `c3`.
     pub fn node_name(&self, node: NodeId) -> String {
         match node {
+            NodeId::Controller(id) if 1 < self.controllers => format!("controller {id}"),
             NodeId::Controller(_) => String::from("controller"),
             NodeId::Broker(id) => format!("broker {id}"),
             NodeId::Client(id) => self.client_name(id).to_owned(),
@@ -273,7 +286,7 @@ impl Scenario {
     }
 }
 
-/// The `node.id` of the controller, the one voter of the quorum.
+/// The `node.id` of the first controller; further ones count up from it.
 pub const CONTROLLER: ControllerId = ControllerId(3_000);
 
 /// The name of the producer that sends what a person types.

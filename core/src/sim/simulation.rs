@@ -34,8 +34,12 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub struct Sim {
     scenario: Arc<Scenario>,
-    /// Topic names by interned id.
-    names: Arc<[Arc<str>]>,
+    /// Topic names by id: those of the scenario, then those of topics created meanwhile.
+    names: Vec<Arc<str>>,
+    /// Those that have an id from the start.
+    declared_names: Arc<[Arc<str>]>,
+    /// Records of the metadata log below this offset are in the trace.
+    metadata_traced: i64,
     now: SimTime,
     queue: EventQueue<Event>,
     network: Network<NodeId>,
@@ -101,9 +105,9 @@ impl Sim {
             .map_or("?", |n| n)
     }
 
-    /// The interned name of a topic that the scenario knows of.
+    /// The id of the topic that is, or was last, called so.
     pub fn topic_id(&self, name: &str) -> Option<TopicId> {
-        let index = self.names.iter().position(|known| &**known == name)?;
+        let index = self.names.iter().rposition(|known| &**known == name)?;
         u32::try_from(index).ok().map(TopicId)
     }
 

@@ -4,12 +4,12 @@
 //! where and since when it waits, for this view alone; no handler sees it.
 
 use crate::base::ids::{
-    BrokerId, ClientId, CorrelationId, GroupId, InstanceId, MemberId, NodeId, Offset, PacketId,
-    RecordId, TopicId, TopicPartition,
+    BrokerId, ClientId, ControllerId, CorrelationId, GroupId, InstanceId, MemberId, NodeId, Offset,
+    PacketId, RecordId, TopicId, TopicPartition,
 };
 use crate::base::timer::Timer;
 use crate::kernel::time::{SimTime, Span};
-use crate::trace::event::{GroupState, MemberState, Waiting};
+use crate::trace::event::{GroupState, MemberState, QuorumState, Waiting};
 use crate::wire::api::ApiKey;
 use serde::Serialize;
 use std::sync::Arc;
@@ -61,6 +61,10 @@ pub struct PartitionView {
     pub replicas: Vec<BrokerId>,
     /// In-sync replicas.
     pub isr: Vec<BrokerId>,
+    /// Eligible leader replicas (KIP-966).
+    pub elr: Vec<BrokerId>,
+    /// The last leader of a partition whose ISR is empty (KIP-966).
+    pub last_known_elr: Vec<BrokerId>,
     /// The leader; unset stands for Kafka's -1.
     pub leader: Option<BrokerId>,
     /// Leader epoch.
@@ -72,10 +76,31 @@ pub struct PartitionView {
 /// The controller.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ControllerView {
-    /// Where the metadata log ends.
+    /// The active controller; unset while there is none.
+    pub active: Option<ControllerId>,
+    /// Where the committed metadata log ends.
     pub metadata_end_offset: i64,
     /// Each registered broker: id, whether fenced, last heartbeat.
     pub brokers: Vec<(BrokerId, bool, SimTime)>,
+    /// The voters of the quorum, by id.
+    pub voters: Vec<VoterView>,
+}
+
+/// A controller.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct VoterView {
+    /// Its `node.id`.
+    pub id: ControllerId,
+    /// Whether its process runs.
+    pub process: ProcessState,
+    /// Its role in the quorum; unset when its process does not run.
+    pub state: Option<QuorumState>,
+    /// The epoch that it knows.
+    pub epoch: i32,
+    /// Where its metadata log ends.
+    pub log_end_offset: i64,
+    /// Its high watermark of the metadata log.
+    pub high_watermark: i64,
 }
 
 /// Whether a process runs.

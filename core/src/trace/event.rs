@@ -1,8 +1,8 @@
 //! Trace events.
 
 use crate::base::ids::{
-    BrokerId, CorrelationId, GroupId, InstanceId, MemberId, NodeId, Offset, PacketId, RecordId,
-    TopicPartition,
+    BrokerId, ControllerId, CorrelationId, GroupId, InstanceId, MemberId, NodeId, Offset, PacketId,
+    RecordId, TopicId, TopicPartition,
 };
 use crate::base::timer::Timer;
 use crate::kernel::time::SimTime;
@@ -99,6 +99,38 @@ pub enum Disconnect {
     Closed,
     /// A person's action took the message off the wire.
     Dropped,
+}
+
+/// The role of a controller in the quorum (KIP-595).
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum QuorumState {
+    /// It knows of no leader; it may have given its vote.
+    #[default]
+    Unattached,
+    /// It stands for election.
+    Candidate,
+    /// It leads the quorum.
+    Leader,
+    /// It follows the leader.
+    Follower,
+    /// It led, and has given up.
+    Resigned,
+}
+
+impl QuorumState {
+    /// Kafka's name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Unattached => "Unattached",
+            Self::Candidate => "Candidate",
+            Self::Leader => "Leader",
+            Self::Follower => "Follower",
+            Self::Resigned => "Resigned",
+        }
+    }
 }
 
 /// The state of a classic group.
@@ -305,10 +337,52 @@ trace_events! {
     }
     /// The controller creates a topic.
     TopicCreated "topic-created" "ReplicationControlManager.createTopics" {
+        /// Its id.
+        topic_id: TopicId,
         /// Its name.
         name: Arc<str>,
         /// How many partitions.
         partitions: u32,
+    }
+    /// The controller deletes a topic.
+    TopicDeleted "topic-deleted" "ReplicationControlManager.deleteTopics" {
+        /// Its name.
+        name: Arc<str>,
+    }
+    /// The controller changes the settings of a topic.
+    TopicConfigChanged "topic-config-changed" "ConfigurationControlManager.incrementalAlterConfigs" {
+        /// Its name.
+        name: Arc<str>,
+        /// What has changed: `name=value`, with commas between.
+        settings: Arc<str>,
+    }
+    /// The controller lets a broker shut down in good order: it hands its leaderships over.
+    ControlledShutdownStarted "controlled-shutdown-started" "ReplicationControlManager.handleBrokerInControlledShutdown" {
+        /// The broker.
+        broker: BrokerId,
+    }
+    /// A controller changes its role in the quorum.
+    QuorumStateChanged "quorum-state-changed" "QuorumState (KIP-595)" {
+        /// The role from now on.
+        state: QuorumState,
+        /// The epoch.
+        epoch: i32,
+        /// Who leads in it, as far as the controller knows.
+        leader: Option<ControllerId>,
+    }
+    /// A controller is the active one from now on.
+    ControllerActivated "controller-activated" "QuorumController.claim" {
+        /// Its epoch.
+        epoch: i32,
+    }
+    /// An administrator gets an answer.
+    AdminAnswered "admin-answered" "KafkaAdminClient" {
+        /// What was asked for.
+        api: ApiKey,
+        /// Whether it was done.
+        error_code: ErrorCode,
+        /// What the tool prints.
+        text: Arc<str>,
     }
     /// The controller gives a partition another leader, or none.
     LeaderElected "leader-elected" "PartitionChangeBuilder.electLeader" {

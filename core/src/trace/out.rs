@@ -40,6 +40,8 @@ pub enum Effect {
     Cancel(Timer),
     /// Note what happened.
     Trace(TraceEvent),
+    /// Note what the metadata record at this offset brings about, unless that has been noted.
+    TraceCommitted(i64, Vec<TraceEvent>),
     /// The process ends.
     Exit(Exit),
 }
@@ -135,6 +137,12 @@ impl Out {
     /// Notes what happened.
     pub fn trace(&mut self, event: TraceEvent) {
         self.effects.push(Effect::Trace(event));
+    }
+
+    /// Notes what the committed metadata record at `offset` brings about. Each controller that
+    /// comes to lead says so; it is noted once.
+    pub fn trace_committed(&mut self, offset: i64, events: Vec<TraceEvent>) {
+        self.effects.push(Effect::TraceCommitted(offset, events));
     }
 
     /// Writes a line to the process's log.

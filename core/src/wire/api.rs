@@ -1,10 +1,12 @@
 //! Requests and responses with the fields that change what happens.
 
 use super::error_code::ErrorCode;
-use super::metadata::MetadataRecord;
+use super::metadata::MetadataEntry;
 use super::record::{Batch, Subscription};
 use crate::base::config::{Acks, IsolationLevel, TopicConfig};
-use crate::base::ids::{BrokerId, GroupId, InstanceId, MemberId, Offset, TopicId, TopicPartition};
+use crate::base::ids::{
+    BrokerId, ControllerId, GroupId, InstanceId, MemberId, Offset, TopicId, TopicPartition,
+};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
@@ -73,7 +75,14 @@ apis! {
     TxnOffsetCommit "TxnOffsetCommit" [TxnOffsetCommitRequest, TxnOffsetCommitResponse] "Stores where a group goes on, if the transaction is committed."
     EndTxn "EndTxn" [EndTxnRequest, EndTxnResponse] "Commits or aborts a transaction."
     WriteTxnMarkers "WriteTxnMarkers" [WriteTxnMarkersRequest, WriteTxnMarkersResponse] "Writes the end of a transaction to its partitions."
-    FetchMetadataLog "Fetch(__cluster_metadata)" [FetchMetadataLogRequest, FetchMetadataLogResponse] "A broker replicates the controller's log."
+    FetchMetadataLog "Fetch(__cluster_metadata)" [FetchMetadataLogRequest, FetchMetadataLogResponse] "A broker or a voter replicates the active controller's log."
+    Vote "Vote" [VoteRequest, VoteResponse] "A controller asks for a vote in an election of the quorum."
+    BeginQuorumEpoch "BeginQuorumEpoch" [BeginQuorumEpochRequest, QuorumEpochResponse] "The quorum's new leader makes itself known."
+    EndQuorumEpoch "EndQuorumEpoch" [EndQuorumEpochRequest, QuorumEpochResponse] "The quorum's leader resigns."
+    DeleteTopics "DeleteTopics" [DeleteTopicsRequest, AdminResponse] "Deletes a topic."
+    CreatePartitions "CreatePartitions" [CreatePartitionsRequest, AdminResponse] "Gives a topic more partitions."
+    IncrementalAlterConfigs "IncrementalAlterConfigs" [IncrementalAlterConfigsRequest, AdminResponse] "Changes a setting of a topic."
+    ElectLeaders "ElectLeaders" [ElectLeadersRequest, ElectLeadersResponse] "Asks for elections by hand."
 }
 
 impl fmt::Display for ApiKey {
@@ -217,6 +226,8 @@ pub struct ListOffsetsResponse {
 pub struct MetadataRequest {
     /// Names of the topics that are asked for.
     pub topics: Vec<Arc<str>>,
+    /// Whether a topic that does not exist may be created (`auto.create.topics.enable`).
+    pub allow_auto_topic_creation: bool,
 }
 
 /// Answer to `Metadata`.
@@ -453,16 +464,16 @@ pub struct OffsetFetchResponse {
 pub struct CreateTopicsRequest {
     /// Its name.
     pub name: Arc<str>,
-    /// Its interned name.
-    pub topic_id: TopicId,
-    /// How many partitions.
-    pub partition_count: u32,
-    /// How many replicas of each.
-    pub replication_factor: u32,
+    /// How many partitions; unset leaves it to `num.partitions`.
+    pub partition_count: Option<u32>,
+    /// How many replicas of each; unset leaves it to `default.replication.factor`.
+    pub replication_factor: Option<u32>,
     /// Replicas by hand, one list a partition; empty leaves the placement to the controller.
     pub assignments: Vec<Vec<BrokerId>>,
-    /// Its settings.
-    pub config: Arc<TopicConfig>,
+    /// Its settings; unset for those of the cluster.
+    pub config: Option<Arc<TopicConfig>>,
+    /// Settings by name, on top of those.
+    pub overrides: Vec<(Arc<str>, Arc<str>)>,
 }
 
 /// Answer to `CreateTopics`.
@@ -483,6 +494,8 @@ pub struct BrokerRegistrationRequest {
     pub incarnation_id: u64,
     /// Its rack; unset when it has none.
     pub rack: Option<Arc<str>>,
+    /// The registration that it had when it was last closed in good order; -1 otherwise.
+    pub previous_broker_epoch: i64,
 }
 
 /// Answer to `BrokerRegistration`.
@@ -544,6 +557,8 @@ pub struct AlterPartitionItem {
     pub partition_epoch: i32,
     /// The ISR that it wants, with the broker epoch it has seen of each member (-1 unknown).
     pub new_isr: Vec<(BrokerId, i64)>,
+    /// Whether the leader still recovers from an unclean election.
+    pub is_recovering: bool,
 }
 
 /// Answer to `AlterPartition`.
@@ -575,10 +590,12 @@ pub struct AlterPartitionResult {
 /// `Fetch` of the metadata log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct FetchMetadataLogRequest {
-    /// Who fetches.
-    pub broker_id: BrokerId,
+    /// The epoch of the quorum that the sender knows.
+    pub current_leader_epoch: i32,
     /// The next offset it wants.
     pub fetch_offset: i64,
+    /// Epoch of the last entry that it has; 0 for none.
+    pub last_fetched_epoch: i32,
     /// How long the controller may park the request, in milliseconds.
     pub max_wait_ms: i64,
 }
@@ -586,10 +603,138 @@ pub struct FetchMetadataLogRequest {
 /// Answer to `Fetch` of the metadata log.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct FetchMetadataLogResponse {
-    /// Offset of the first record.
+    /// `NOT_LEADER_OR_FOLLOWER`, `FENCED_LEADER_EPOCH` or `UNKNOWN_LEADER_EPOCH` when another
+    /// controller is to be asked.
+    pub error_code: ErrorCode,
+    /// Who leads the quorum, as far as the answering controller knows.
+    pub leader: Option<ControllerId>,
+    /// The epoch of the quorum.
+    pub leader_epoch: i32,
+    /// Entries below this offset are committed.
+    pub high_watermark: i64,
+    /// Where the sender's log parts from the leader's: the largest epoch that both may share, and
+    /// its end offset.
+    pub diverging_epoch: Option<(i32, i64)>,
+    /// Offset of the first entry.
     pub base_offset: i64,
-    /// The records.
-    pub records: Vec<Arc<MetadataRecord>>,
+    /// The entries.
+    pub entries: Vec<MetadataEntry>,
+}
+
+/// `Vote`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct VoteRequest {
+    /// The epoch that the candidate wants to lead.
+    pub epoch: i32,
+    /// Epoch of the candidate's last entry.
+    pub last_epoch: i32,
+    /// Where the candidate's log ends.
+    pub last_epoch_end_offset: i64,
+}
+
+/// Answer to `Vote`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct VoteResponse {
+    /// The epoch of the voter.
+    pub epoch: i32,
+    /// Who leads in it, as far as the voter knows.
+    pub leader: Option<ControllerId>,
+    /// Whether the candidate has the vote.
+    pub is_granted: bool,
+}
+
+/// `BeginQuorumEpoch`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct BeginQuorumEpochRequest {
+    /// The epoch that the sender leads.
+    pub epoch: i32,
+}
+
+/// `EndQuorumEpoch`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct EndQuorumEpochRequest {
+    /// The epoch that the sender leads no more.
+    pub epoch: i32,
+    /// Who should stand for election first, by the end of their logs.
+    pub preferred_successors: Vec<ControllerId>,
+}
+
+/// Answer to `BeginQuorumEpoch` and `EndQuorumEpoch`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct QuorumEpochResponse {
+    /// `FENCED_LEADER_EPOCH` when the receiver knows a later epoch.
+    pub error_code: ErrorCode,
+    /// The receiver's epoch.
+    pub epoch: i32,
+    /// Who leads in it, as far as the receiver knows.
+    pub leader: Option<ControllerId>,
+}
+
+/// `DeleteTopics` for one topic.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct DeleteTopicsRequest {
+    /// Its name.
+    pub name: Arc<str>,
+}
+
+/// `CreatePartitions` for one topic.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct CreatePartitionsRequest {
+    /// Its name.
+    pub name: Arc<str>,
+    /// How many partitions it shall have in all.
+    pub count: u32,
+}
+
+/// `IncrementalAlterConfigs` for one setting of a topic.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct IncrementalAlterConfigsRequest {
+    /// The topic.
+    pub name: Arc<str>,
+    /// The setting, by Kafka's name.
+    pub setting: Arc<str>,
+    /// Its value.
+    pub value: Arc<str>,
+}
+
+/// Answer to an admin request that is about one thing.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct AdminResponse {
+    /// Whether it was done.
+    pub error_code: ErrorCode,
+    /// Kafka's sentence on what was wrong; unset on success.
+    pub error_message: Option<Arc<str>>,
+}
+
+/// `ElectLeaders`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct ElectLeadersRequest {
+    /// Whether replicas outside the ISR may lead; else the preferred leader is wanted.
+    pub unclean: bool,
+    /// Which partitions, by topic and number; unset for all.
+    pub partitions: Option<Vec<(Arc<str>, u32)>>,
+}
+
+/// Answer to `ElectLeaders`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct ElectLeadersResponse {
+    /// Error of the request as a whole.
+    pub error_code: ErrorCode,
+    /// One entry a partition: topic, number, error and Kafka's sentence on it.
+    pub results: Vec<ElectionResult>,
+}
+
+/// What became of one election.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct ElectionResult {
+    /// The topic.
+    pub name: Arc<str>,
+    /// The partition's number.
+    pub partition: u32,
+    /// Whether there was one.
+    pub error_code: ErrorCode,
+    /// Kafka's sentence; unset on success.
+    pub error_message: Option<Arc<str>>,
 }
 
 /// `InitProducerId`.
@@ -721,6 +866,37 @@ pub struct WriteTxnMarkersResponse {
 }
 
 impl Response {
+    /// An error as the answer to an admin request; unset when `api` is none.
+    pub fn admin_error(api: ApiKey, error_code: ErrorCode) -> Option<Self> {
+        let error_message = None;
+        if api == ApiKey::CreateTopics {
+            return Some(Self::CreateTopics(CreateTopicsResponse {
+                error_code,
+                error_message,
+            }));
+        }
+        if api == ApiKey::ElectLeaders {
+            let results = Vec::new();
+            return Some(Self::ElectLeaders(ElectLeadersResponse {
+                error_code,
+                results,
+            }));
+        }
+        let make = if api == ApiKey::DeleteTopics {
+            Self::DeleteTopics
+        } else if api == ApiKey::CreatePartitions {
+            Self::CreatePartitions
+        } else if api == ApiKey::IncrementalAlterConfigs {
+            Self::IncrementalAlterConfigs
+        } else {
+            return None;
+        };
+        Some(make(AdminResponse {
+            error_code,
+            error_message,
+        }))
+    }
+
     /// The first error that it carries, if any.
     pub fn error_code(&self) -> ErrorCode {
         fn first(codes: impl IntoIterator<Item = ErrorCode>) -> ErrorCode {
@@ -759,7 +935,19 @@ impl Response {
             Self::TxnOffsetCommit(response) => first(response.partitions.iter().map(|p| p.1)),
             Self::EndTxn(response) => response.error_code,
             Self::WriteTxnMarkers(response) => first(response.partitions.iter().map(|p| p.1)),
-            Self::FetchMetadataLog(_) => ErrorCode::None,
+            Self::FetchMetadataLog(response) => response.error_code,
+            Self::Vote(_) => ErrorCode::None,
+            Self::BeginQuorumEpoch(response) | Self::EndQuorumEpoch(response) => {
+                response.error_code
+            }
+            Self::DeleteTopics(response)
+            | Self::CreatePartitions(response)
+            | Self::IncrementalAlterConfigs(response) => response.error_code,
+            Self::ElectLeaders(response) => first(
+                [response.error_code]
+                    .into_iter()
+                    .chain(response.results.iter().map(|one| one.error_code)),
+            ),
         }
     }
 }

@@ -58,6 +58,7 @@ error_codes! {
     CoordinatorLoadInProgress, 14, true, "COORDINATOR_LOAD_IN_PROGRESS", "The coordinator is still reading its partition of the offsets topic.";
     CoordinatorNotAvailable, 15, true, "COORDINATOR_NOT_AVAILABLE", "The group has no coordinator now.";
     NotCoordinator, 16, true, "NOT_COORDINATOR", "This broker does not coordinate the group.";
+    InvalidTopicException, 17, false, "INVALID_TOPIC_EXCEPTION", "The topic's name is not valid.";
     NotEnoughReplicas, 19, true, "NOT_ENOUGH_REPLICAS", "The ISR has fewer members than min.insync.replicas; nothing was written.";
     NotEnoughReplicasAfterAppend, 20, true, "NOT_ENOUGH_REPLICAS_AFTER_APPEND", "The ISR fell below min.insync.replicas after the record was written.";
     InvalidRequiredAcks, 21, false, "INVALID_REQUIRED_ACKS", "acks must be 0, 1 or all.";
@@ -72,6 +73,7 @@ error_codes! {
     InvalidPartitions, 37, false, "INVALID_PARTITIONS", "The number of partitions is not valid.";
     InvalidReplicationFactor, 38, false, "INVALID_REPLICATION_FACTOR", "The replication factor cannot be met.";
     InvalidReplicaAssignment, 39, false, "INVALID_REPLICA_ASSIGNMENT", "The replica assignment is not valid.";
+    InvalidConfig, 40, false, "INVALID_CONFIG", "The setting or its value is not valid.";
     NotController, 41, true, "NOT_CONTROLLER", "This node is not the active controller, or it is behind.";
     InvalidRequest, 42, false, "INVALID_REQUEST", "The request makes no sense.";
     OutOfOrderSequenceNumber, 45, false, "OUT_OF_ORDER_SEQUENCE_NUMBER", "The sequence number is not the next one of this producer.";
@@ -91,11 +93,15 @@ error_codes! {
     StaleBrokerEpoch, 77, false, "STALE_BROKER_EPOCH", "The broker epoch is not the registered one.";
     OffsetNotAvailable, 78, true, "OFFSET_NOT_AVAILABLE", "The high watermark has not yet reached the start of the leader's epoch.";
     MemberIdRequired, 79, false, "MEMBER_ID_REQUIRED", "Join again with the member id in this answer.";
+    PreferredLeaderNotAvailable, 80, true, "PREFERRED_LEADER_NOT_AVAILABLE", "The preferred leader cannot lead now.";
     GroupMaxSizeReached, 81, false, "GROUP_MAX_SIZE_REACHED", "The group has group.max.size members.";
     FencedInstanceId, 82, false, "FENCED_INSTANCE_ID", "Another member has taken over this group.instance.id.";
+    EligibleLeadersNotAvailable, 83, true, "ELIGIBLE_LEADERS_NOT_AVAILABLE", "No replica of the partition can lead now.";
+    ElectionNotNeeded, 84, false, "ELECTION_NOT_NEEDED", "The partition has the leader that the election would give it.";
     UnstableOffsetCommit, 88, true, "UNSTABLE_OFFSET_COMMIT", "A transactional commit of this offset is still open.";
     ProducerFenced, 90, false, "PRODUCER_FENCED", "A newer producer with the same transactional id has taken over.";
     InvalidUpdateVersion, 95, false, "INVALID_UPDATE_VERSION", "The partition epoch in the request is behind the controller's.";
+    UnknownTopicId, 100, true, "UNKNOWN_TOPIC_ID", "There is no topic of this id (any more).";
     DuplicateBrokerRegistration, 101, false, "DUPLICATE_BROKER_REGISTRATION", "A broker with this id is registered and its session still runs.";
     BrokerIdNotRegistered, 102, false, "BROKER_ID_NOT_REGISTERED", "No broker of this id is registered.";
     IneligibleReplica, 107, false, "INELIGIBLE_REPLICA", "A replica in the new ISR is fenced or shutting down.";

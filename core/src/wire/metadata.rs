@@ -1,7 +1,7 @@
 //! The cluster's metadata: the controller's records and the picture that replaying them gives.
 
 use crate::base::config::TopicConfig;
-use crate::base::ids::{BrokerId, TopicId, TopicPartition};
+use crate::base::ids::{BrokerId, ControllerId, TopicId, TopicPartition};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -48,10 +48,38 @@ pub enum MetadataRecord {
         /// Its state from now on.
         registration: Arc<PartitionRegistration>,
     },
+    /// `RemoveTopicRecord`: a topic and its partitions are gone.
+    RemoveTopic {
+        /// Which.
+        topic_id: TopicId,
+    },
+    /// `ConfigRecord`s of a topic: the whole of its settings from now on.
+    TopicConfig {
+        /// Which.
+        topic_id: TopicId,
+        /// Its settings.
+        config: Arc<TopicConfig>,
+    },
+    /// `NoOpRecord`: keeps the high watermark of the metadata log moving.
+    NoOp,
+    /// `LeaderChangeMessage`: the first entry of an epoch of the quorum.
+    LeaderChange {
+        /// Who leads the quorum from here on.
+        leader: ControllerId,
+    },
+}
+
+/// An entry of the metadata log.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct MetadataEntry {
+    /// The epoch of the quorum's leader that wrote it.
+    pub epoch: i32,
+    /// What it says.
+    pub record: Arc<MetadataRecord>,
 }
 
 /// A partition as the controller has it (`PartitionRegistration`).
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize)]
 pub struct PartitionRegistration {
     /// Brokers that hold a replica; the first is the preferred leader.
     pub replicas: Vec<BrokerId>,
@@ -63,6 +91,17 @@ pub struct PartitionRegistration {
     pub leader_epoch: i32,
     /// Rises with every change.
     pub partition_epoch: i32,
+    /// Eligible leader replicas: out of the ISR, but complete up to the high watermark (KIP-966).
+    pub elr: Vec<BrokerId>,
+    /// The last leader of a partition whose ISR is empty (KIP-966).
+    pub last_known_elr: Vec<BrokerId>,
+    /// Replicas that a reassignment adds.
+    pub adding_replicas: Vec<BrokerId>,
+    /// Replicas that a reassignment takes away in the end.
+    pub removing_replicas: Vec<BrokerId>,
+    /// Whether an unclean election has not been followed by an `AlterPartition` yet
+    /// (`LeaderRecoveryState.RECOVERING`).
+    pub is_recovering: bool,
 }
 
 /// A broker as the metadata have it.
@@ -100,6 +139,8 @@ pub struct MetadataImage {
     pub brokers: BTreeMap<BrokerId, BrokerRegistration>,
     /// Topics that exist.
     pub topics: BTreeMap<TopicId, TopicImage>,
+    /// Ids of topics that were deleted, ascending; they are never given again.
+    pub retired_topics: Vec<TopicId>,
 }
 
 impl MetadataImage {
@@ -164,6 +205,18 @@ impl MetadataImage {
                     None => topic.partitions.push(registration.clone()),
                 }
             }
+            MetadataRecord::RemoveTopic { topic_id } => {
+                if self.topics.remove(topic_id).is_some() {
+                    self.retired_topics.push(*topic_id);
+                    self.retired_topics.sort_unstable();
+                }
+            }
+            MetadataRecord::TopicConfig { topic_id, config } => {
+                if let Some(topic) = self.topics.get_mut(topic_id) {
+                    topic.config = config.clone();
+                }
+            }
+            MetadataRecord::NoOp | MetadataRecord::LeaderChange { .. } => {}
         }
     }
 

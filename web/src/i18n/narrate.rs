@@ -47,6 +47,9 @@ impl Narrator<'_> {
     /// A node's name on the stage.
     pub(crate) fn node(&self, node: NodeId) -> String {
         match node {
+            NodeId::Controller(id) if 1 < self.scenario.controllers => {
+                format!("{} {id}", self.catalog.t("name.controller"))
+            }
             NodeId::Controller(_) => self.catalog.t("name.controller"),
             NodeId::Broker(id) => self.catalog.text("name.broker", &[("id", &id.to_string())]),
             NodeId::Client(id) => self.scenario.client_name(id).to_owned(),
@@ -177,7 +180,31 @@ impl Narrator<'_> {
                 args.push(("broker", self.node(NodeId::Broker(*broker))));
                 args.push(("at", last_contact_at.to_string()));
             }
-            TraceEvent::TopicCreated { name, partitions } => {
+            TraceEvent::ControlledShutdownStarted { broker } => {
+                args.push(("broker", self.node(NodeId::Broker(*broker))));
+            }
+            TraceEvent::TopicDeleted { name } => args.push(("topic", name.to_string())),
+            TraceEvent::TopicConfigChanged { name, settings } => {
+                args.push(("topic", name.to_string()));
+                args.push(("settings", settings.to_string()));
+            }
+            TraceEvent::QuorumStateChanged { state, epoch, .. } => {
+                args.push(("state", state.name().to_owned()));
+                args.push(("epoch", epoch.to_string()));
+            }
+            TraceEvent::ControllerActivated { epoch } => args.push(("epoch", epoch.to_string())),
+            TraceEvent::AdminAnswered {
+                api,
+                error_code,
+                text,
+            } => {
+                args.push(("api", api.name().to_owned()));
+                args.push(("error", error_code.name().to_owned()));
+                args.push(("text", text.to_string()));
+            }
+            TraceEvent::TopicCreated {
+                name, partitions, ..
+            } => {
                 args.push(("topic", name.to_string()));
                 args.push(("count", partitions.to_string()));
             }

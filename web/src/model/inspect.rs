@@ -585,6 +585,18 @@ pub(crate) fn command_error(
         CommandError::BrokerIsUp(id) => {
             say("command-error.broker-is-up", &[("id", &id.to_string())])
         }
+        CommandError::UnknownController(id) => say(
+            "command-error.unknown-controller",
+            &[("id", &id.to_string())],
+        ),
+        CommandError::ControllerIsDown(id) => say(
+            "command-error.controller-is-down",
+            &[("id", &id.to_string())],
+        ),
+        CommandError::ControllerIsUp(id) => {
+            say("command-error.controller-is-up", &[("id", &id.to_string())])
+        }
+        CommandError::InternalTopic(name) => say("command-error.internal-topic", &[("name", name)]),
         CommandError::UnknownClient(_) => say("command-error.unknown-client", &[]),
         CommandError::ClientIsDown(name) => say("command-error.client-is-down", &[("name", name)]),
         CommandError::ClientIsUp(name) => say("command-error.client-is-up", &[("name", name)]),
@@ -668,9 +680,8 @@ fn timer_row(timer: &TimerView, now: SimTime) -> TimerRow {
     let name = match &timer.timer {
         Timer::MemberSession(_, member) => format!("{name} {member}"),
         Timer::JoinPhase(group) | Timer::PendingSync(group) => format!("{name} {group}"),
-        Timer::MetadataFetchExpiry(broker)
-        | Timer::ReplicaFetch(broker)
-        | Timer::FetchBackoff(broker) => {
+        Timer::MetadataFetchExpiry(node) => format!("{name} {node}"),
+        Timer::ReplicaFetch(broker) | Timer::FetchBackoff(broker) => {
             format!("{name} {broker}")
         }
         Timer::ProduceExpiry(number) | Timer::FetchExpiry(number) => format!("{name} {number}"),

@@ -159,12 +159,14 @@ pub(crate) fn scenario() -> Scenario {
     };
     Scenario {
         seed: 7,
+        controllers: 1,
         brokers: ["a", "b", "c"]
             .iter()
             .zip(1..)
             .map(|(rack, id)| BrokerSpec {
                 id: BrokerId(id),
                 rack: Some(Arc::from(*rack)),
+                metadata_delay: terrarium_core::kernel::time::Span::ZERO,
             })
             .collect(),
         broker_config: Arc::new(BrokerConfig::default()),
@@ -385,6 +387,8 @@ pub(crate) fn stage(film: &Film) -> StageView {
                     } else {
                         vec![BrokerId(1), BrokerId(2), BrokerId(3)]
                     },
+                    elr: Vec::new(),
+                    last_known_elr: Vec::new(),
                     leader: Some(BrokerId(leaders[number as usize])),
                     leader_epoch: 0,
                     partition_epoch: 0,
@@ -392,8 +396,10 @@ pub(crate) fn stage(film: &Film) -> StageView {
                 .collect(),
         }],
         controller: ControllerView {
+            active: None,
             metadata_end_offset: 40,
             brokers: Vec::new(),
+            voters: Vec::new(),
         },
         brokers: brokers.collect(),
         groups: vec![group_view()],

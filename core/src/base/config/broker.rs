@@ -67,5 +67,29 @@ settings! {
             "Longest session.timeout.ms that a member may ask for.";
         group_max_size: i64 = 2_147_483_647, "group.max.size", "a number from 1 to 2147483647", Some(1..=2_147_483_647),
             "Most members of one group (KIP-389).";
+        initial_broker_registration_timeout_ms: i64 = 60_000, "initial.broker.registration.timeout.ms", "a number from 1 to 2147483647", Some(1..=2_147_483_647),
+            "Milliseconds in which a starting broker must be registered; else it exits. Kafka: BrokerLifecycleManager.";
+        controlled_shutdown_enable: bool = true, "controlled.shutdown.enable", "true or false", None,
+            "Whether a broker that is stopped hands its leaderships over before it exits.";
+        auto_leader_rebalance_enable: bool = true, "auto.leader.rebalance.enable", "true or false", None,
+            "Whether the controller gives partitions back to their preferred leaders by itself.";
+        leader_imbalance_check_interval_seconds: i64 = 300, "leader.imbalance.check.interval.seconds", "a number from 1 to 2147483", Some(1..=2_147_483),
+            "Seconds from the moment that a partition is off its preferred leader to the election that puts it back.";
+        unclean_leader_election_interval_ms: i64 = 300_000, "unclean.leader.election.interval.ms", "a number from 1 to 2147483647", Some(1..=2_147_483_647),
+            "Milliseconds from the moment that a partition has no leader to the sweep that may elect an unclean one.";
+        auto_create_topics_enable: bool = true, "auto.create.topics.enable", "true or false", None,
+            "Whether a topic is created when a client asks for its metadata.";
+        eligible_leader_replicas_version: i64 = 0, "eligible.leader.replicas.version", "0 or 1", Some(0..=1),
+            "The feature level of eligible leader replicas (KIP-966): 0 is off, as new clusters of Kafka 4.0 have it; 1 is on.";
+        controller_quorum_fetch_timeout_ms: i64 = 2_000, "controller.quorum.fetch.timeout.ms", "a number from 1 to 2147483647", Some(1..=2_147_483_647),
+            "Milliseconds without an answer from the quorum's leader after which a controller stands for election; a leader resigns after one and a half of it without a majority. Kafka: `KafkaRaftClient` (KIP-595).";
+        controller_quorum_election_timeout_ms: i64 = 1_000, "controller.quorum.election.timeout.ms", "a number from 1 to 2147483647", Some(1..=2_147_483_647),
+            "Milliseconds that an election may take, or that nobody leads, before a controller stands for election; drawn between it and twice as much.";
+        controller_quorum_election_backoff_max_ms: i64 = 1_000, "controller.quorum.election.backoff.max.ms", "a number from 1 to 2147483647", Some(1..=2_147_483_647),
+            "Longest wait between two candidacies, in milliseconds.";
+        controller_quorum_append_linger_ms: i64 = 25, "controller.quorum.append.linger.ms", "a number from 0 to 2147483647", Some(0..=2_147_483_647),
+            "Milliseconds that the active controller gathers records before its voters get them.";
+        metadata_max_idle_interval_ms: i64 = 500, "metadata.max.idle.interval.ms", "a number from 1 to 2147483647", Some(1..=2_147_483_647),
+            "Milliseconds between two no-op records of the active controller, which carry its high watermark on (KIP-835).";
     }
 }

@@ -127,5 +127,7 @@ settings! {
             "Milliseconds after which the metadata are asked for again without a reason.";
         reconnect_backoff_ms: i64 = 50, "reconnect.backoff.ms", "a number from 0 to 2147483647", Some(0..=2_147_483_647),
             "Milliseconds before a broker that refused a connection is tried again.";
+        allow_auto_create_topics: bool = true, "allow.auto.create.topics", "true or false", None,
+            "Whether a subscribed topic that does not exist is created, if auto.create.topics.enable allows it too.";
     }
 }

@@ -1,6 +1,6 @@
 //! Topic settings.
 
-use super::settings;
+use super::{BrokerConfig, settings};
 
 settings! {
     /// Settings of one topic.
@@ -11,5 +11,16 @@ settings! {
             "Whether a replica outside the ISR may lead when nobody else can (and lose records).";
         max_message_bytes: i64 = 1_048_588, "max.message.bytes", "a number from 0 to 2147483647", Some(0..=2_147_483_647),
             "Largest record batch that the log accepts, in bytes.";
+    }
+}
+
+impl TopicConfig {
+    /// What a topic has that sets nothing itself.
+    pub fn of_cluster(cluster: &BrokerConfig) -> Self {
+        Self {
+            min_insync_replicas: cluster.min_insync_replicas,
+            unclean_leader_election_enable: cluster.unclean_leader_election_enable,
+            ..Self::default()
+        }
     }
 }

@@ -137,9 +137,13 @@ impl Consumer {
         let Some(snapshot) = &self.membership.assignment_snapshot else {
             return;
         };
+        let is_new = |name: &&Arc<str>| {
+            !snapshot.contains_key(*name) && self.metadata.topic_by_name(name).is_some()
+        };
         let has_changed = snapshot
             .iter()
-            .any(|(name, count)| self.partition_count(name) != *count);
+            .any(|(name, count)| self.partition_count(name) != *count)
+            || self.settings.topics.iter().any(|name| is_new(&name));
         if has_changed && self.membership.is_leader && !self.membership.rejoin_needed {
             self.membership.assignment_snapshot = None;
             self.request_rejoin("cached metadata has changed", out);

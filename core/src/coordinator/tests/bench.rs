@@ -326,7 +326,10 @@ impl Bench {
                     self.timers.remove(&timer);
                 }
                 Effect::Trace(event) => self.trace(&event),
-                Effect::Request { .. } | Effect::Close(_) | Effect::Exit(_) => {
+                Effect::Request { .. }
+                | Effect::TraceCommitted(..)
+                | Effect::Close(_)
+                | Effect::Exit(_) => {
                     panic!("a coordinator asks nobody and does not end its process")
                 }
             }

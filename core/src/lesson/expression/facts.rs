@@ -73,6 +73,12 @@ pub const EVENT_FILTERS: &[(&str, &[&str])] = &[
     ("broker-unfenced", &["broker"]),
     ("broker-fenced", &["broker"]),
     ("topic-created", &["topic"]),
+    ("topic-deleted", &["topic"]),
+    ("topic-config-changed", &["topic", "contains"]),
+    ("controlled-shutdown-started", &["broker"]),
+    ("quorum-state-changed", &[]),
+    ("controller-activated", &[]),
+    ("admin-answered", &["api", "error", "contains"]),
     (
         "leader-elected",
         &["topic", "partition", "leader", "isr", "flag"],
@@ -255,11 +261,22 @@ impl<'a> Facts<'a> {
             },
             TraceEvent::BrokerRegistered { broker, .. }
             | TraceEvent::BrokerUnfenced { broker }
+            | TraceEvent::ControlledShutdownStarted { broker }
             | TraceEvent::BrokerFenced { broker, .. } => Self {
                 other: Some(NodeId::Broker(*broker)),
                 ..self
             },
             TraceEvent::Command { text } | TraceEvent::LogLine { text } => Self {
+                text: Some(text),
+                ..self
+            },
+            TraceEvent::AdminAnswered {
+                api,
+                error_code,
+                text,
+            } => Self {
+                api: Some(*api),
+                error: Some(*error_code),
                 text: Some(text),
                 ..self
             },
@@ -273,7 +290,12 @@ impl<'a> Facts<'a> {
     )]
     fn of_logs(self, event: &'a TraceEvent) -> Self {
         match event {
-            TraceEvent::TopicCreated { name, .. } => Self {
+            TraceEvent::TopicConfigChanged { name, settings } => Self {
+                topic_name: Some(name),
+                text: Some(settings),
+                ..self
+            },
+            TraceEvent::TopicCreated { name, .. } | TraceEvent::TopicDeleted { name } => Self {
                 topic_name: Some(name),
                 ..self
             },

@@ -5,7 +5,7 @@ use crate::base::config::{
 };
 use crate::base::ids::BrokerId;
 use crate::kernel::limits::{
-    ACTIONS_MAX, BROKERS_MAX, CLIENTS_MAX, PARTITIONS_MAX, RECORD_TEXT_BYTES_MAX,
+    ACTIONS_MAX, BROKERS_MAX, CLIENTS_MAX, CONTROLLERS_MAX, PARTITIONS_MAX, RECORD_TEXT_BYTES_MAX,
 };
 use crate::kernel::network::LinkConfig;
 use crate::kernel::time::{SimTime, Span, parse_span};
@@ -13,7 +13,7 @@ use crate::lesson::error::Problem;
 use crate::lesson::reader::{Reader, Table, found, integer, plain};
 use crate::lesson::settings::{self, SetError};
 use crate::sim::action;
-use crate::sim::command::Command;
+use crate::sim::command::{AdminAction, Command};
 use crate::sim::scenario::{
     Arrivals, BrokerSpec, CONSOLE, CommitStyle, ConsumerSpec, Keys, OutputSpec, Processing,
     ProcessingTime, ProducerSpec, RecordRule, RestartPolicy, Scenario, TopicSpec, Workload,
@@ -33,8 +33,10 @@ pub(super) fn read<'a>(reader: &mut Reader<'a>, lesson: &Table<'a>) -> Option<Sc
     configure(reader, &cluster, |name, value| {
         broker_config.set(name, value)
     });
+    let controllers = reader.number(&cluster, "controllers", 1..=i64::from(CONTROLLERS_MAX));
     let mut scenario = Scenario {
         seed: u64::try_from(seed).unwrap_or(1),
+        controllers: controllers.map_or(1, |count| u32::try_from(count).unwrap_or(1)),
         brokers,
         broker_config: Arc::new(broker_config),
         topics: Vec::new(),
@@ -88,8 +90,12 @@ pub(super) fn read_actions<'a>(
         let problem = match item.get_ref().as_str() {
             Some(text) => match action::parse_timed(text, scenario) {
                 Ok(timed) => {
+                    let unknown = unknown_topic(&timed.1, &actions, scenario);
                     actions.push(timed);
-                    continue;
+                    match unknown {
+                        Some(problem) => problem,
+                        None => continue,
+                    }
                 }
                 Err(error) => Problem::Action(error),
             },
@@ -104,6 +110,29 @@ pub(super) fn read_actions<'a>(
     }
     actions.sort_by_key(|(at, _)| *at);
     actions
+}
+
+/// Records that are sent to a topic which is neither declared nor created before are a slip.
+fn unknown_topic(
+    command: &Command,
+    before: &[(SimTime, Command)],
+    scenario: &Scenario,
+) -> Option<Problem> {
+    let Command::Send { topic, .. } = command else {
+        return None;
+    };
+    let created = |(_, command): &(SimTime, Command)| {
+        if let Command::Admin(AdminAction::CreateTopic { name, .. }) = command {
+            name == topic
+        } else {
+            false
+        }
+    };
+    let is_known = scenario.topics.iter().any(|spec| spec.name == *topic)
+        || before.iter().any(created)
+        || scenario.actions.iter().any(created);
+    let known = scenario.topics.iter().map(|spec| &*spec.name);
+    (!is_known).then(|| Problem::unknown("topic", topic, known))
 }
 
 fn read_brokers<'a>(reader: &mut Reader<'a>, cluster: &Table<'a>) -> Vec<BrokerSpec> {
@@ -139,6 +168,7 @@ fn read_brokers<'a>(reader: &mut Reader<'a>, cluster: &Table<'a>) -> Vec<BrokerS
         brokers.push(BrokerSpec {
             id,
             rack: reader.text(table, "rack"),
+            metadata_delay: reader.span(table, "metadata-delay").unwrap_or(Span::ZERO),
         });
     }
     brokers
@@ -186,11 +216,7 @@ fn read_topic<'a>(
         (None, Some(replicas)) => count(replicas.len()),
         (None, None) => of_cluster(cluster.default_replication_factor),
     };
-    let mut config = TopicConfig {
-        min_insync_replicas: cluster.min_insync_replicas,
-        unclean_leader_election_enable: cluster.unclean_leader_election_enable,
-        ..TopicConfig::default()
-    };
+    let mut config = TopicConfig::of_cluster(cluster);
     configure(reader, table, |name, value| config.set(name, value));
     Some(TopicSpec {
         name,

@@ -2,7 +2,7 @@
 
 use super::{Broker, Purpose};
 use crate::base::config::TopicConfig;
-use crate::base::ids::{BrokerId, CONSUMER_OFFSETS, TRANSACTION_STATE, TopicPartition};
+use crate::base::ids::{BrokerId, CONSUMER_OFFSETS, TRANSACTION_STATE, TopicId, TopicPartition};
 use crate::base::timer::Timer;
 use crate::coordinator::GroupCoordinator;
 use crate::kernel::time::Span;
@@ -15,41 +15,26 @@ use crate::wire::error_code::ErrorCode;
 use std::sync::Arc;
 
 impl Broker {
-    /// Tells a client who leads what, as far as this broker has heard.
+    /// Tells a client who leads what, as far as this broker has heard; has a topic created that does
+    /// not exist, if the client and the cluster allow it.
     ///
     /// # Errors sent
-    /// `UNKNOWN_TOPIC_OR_PARTITION` (3) for a topic that it does not know.
+    /// `UNKNOWN_TOPIC_OR_PARTITION` (3) for a topic that it does not know, also while it is created.
     /// # Source
-    /// `KafkaApis.handleTopicMetadataRequest`.
-    /// # Simplified
-    /// Topics are not created by asking for them (`auto.create.topics.enable` counts as false).
-    pub(super) fn handle_metadata(&self, reply: ReplyTo, request: &MetadataRequest, out: &mut Out) {
+    /// `KafkaApis.handleTopicMetadataRequest`, `AutoTopicCreationManager`.
+    pub(super) fn handle_metadata(
+        &mut self,
+        reply: ReplyTo,
+        request: &MetadataRequest,
+        out: &mut Out,
+    ) {
+        if request.allow_auto_topic_creation && self.start.config.auto_create_topics_enable {
+            for name in &request.topics {
+                self.maybe_create_topic(name, out);
+            }
+        }
+        let topics = request.topics.iter().map(|name| self.topic(name)).collect();
         let image = self.replicas.image();
-        let topics = request
-            .topics
-            .iter()
-            .map(|name| match image.topic_by_name(name) {
-                None => MetadataTopic {
-                    name: name.clone(),
-                    topic_id: None,
-                    error_code: ErrorCode::UnknownTopicOrPartition,
-                    partitions: Vec::new(),
-                },
-                Some((topic_id, topic)) => MetadataTopic {
-                    name: name.clone(),
-                    topic_id: Some(topic_id),
-                    error_code: ErrorCode::None,
-                    partitions: topic
-                        .partitions
-                        .iter()
-                        .map(|part| MetadataPartition {
-                            leader: part.leader.filter(|leader| self.is_alive(*leader)),
-                            leader_epoch: part.leader_epoch,
-                        })
-                        .collect(),
-                },
-            })
-            .collect();
         let brokers = image
             .brokers
             .keys()
@@ -60,6 +45,45 @@ impl Broker {
             reply,
             Response::Metadata(MetadataResponse { brokers, topics }),
         );
+    }
+
+    fn topic(&self, name: &Arc<str>) -> MetadataTopic {
+        let Some((topic_id, topic)) = self.replicas.image().topic_by_name(name) else {
+            return MetadataTopic {
+                name: name.clone(),
+                topic_id: None,
+                error_code: ErrorCode::UnknownTopicOrPartition,
+                partitions: Vec::new(),
+            };
+        };
+        let partitions = topic.partitions.iter().map(|part| MetadataPartition {
+            leader: part.leader.filter(|leader| self.is_alive(*leader)),
+            leader_epoch: part.leader_epoch,
+        });
+        MetadataTopic {
+            name: name.clone(),
+            topic_id: Some(topic_id),
+            error_code: ErrorCode::None,
+            partitions: partitions.collect(),
+        }
+    }
+
+    /// Has a topic created, unless that has been asked for or an administrator is about to do it.
+    fn maybe_create_topic(&mut self, name: &Arc<str>, out: &mut Out) {
+        let image = self.replicas.image();
+        let declared = (0_u32..).zip(self.start.declared_topics.iter());
+        let is_awaited = declared
+            .filter(|(_, declared)| *declared == name)
+            .any(|(id, _)| !image.retired_topics.contains(&TopicId(id)));
+        if is_awaited
+            || &**name == CONSUMER_OFFSETS
+            || &**name == TRANSACTION_STATE
+            || image.topic_by_name(name).is_some()
+            || self.creating.iter().any(|(_, creating)| creating == name)
+        {
+            return;
+        }
+        self.create_topic(new_topic(name.clone()), out);
     }
 
     pub(super) fn is_alive(&self, broker: BrokerId) -> bool {
@@ -128,21 +152,10 @@ impl Broker {
         self.is_creating_offsets = true;
         out.arm(Timer::CreateOffsetsTopic, CREATE_AGAIN);
         let config = &self.start.config;
-        self.create_topic(
-            CreateTopicsRequest {
-                name: Arc::from(CONSUMER_OFFSETS),
-                topic_id: self.start.offsets_topic,
-                partition_count: u32::try_from(config.offsets_topic_num_partitions).unwrap_or(1),
-                replication_factor: u32::try_from(config.offsets_topic_replication_factor)
-                    .unwrap_or(1),
-                assignments: Vec::new(),
-                config: Arc::new(TopicConfig {
-                    min_insync_replicas: config.min_insync_replicas,
-                    ..TopicConfig::default()
-                }),
-            },
-            out,
-        );
+        let mut request = new_topic(Arc::from(CONSUMER_OFFSETS));
+        request.partition_count = count(config.offsets_topic_num_partitions);
+        request.replication_factor = count(config.offsets_topic_replication_factor);
+        self.create_topic(request, out);
     }
 
     fn create_transaction_topic(&mut self, out: &mut Out) {
@@ -152,28 +165,42 @@ impl Broker {
         self.is_creating_transactions = true;
         out.arm(Timer::CreateOffsetsTopic, CREATE_AGAIN);
         let config = &self.start.config;
-        let number = |number: i64| u32::try_from(number).unwrap_or(1);
-        self.create_topic(
-            CreateTopicsRequest {
-                name: Arc::from(TRANSACTION_STATE),
-                topic_id: self.start.transaction_topic,
-                partition_count: number(config.transaction_state_log_num_partitions),
-                replication_factor: number(config.transaction_state_log_replication_factor),
-                assignments: Vec::new(),
-                config: Arc::new(TopicConfig {
-                    min_insync_replicas: config.transaction_state_log_min_isr,
-                    ..TopicConfig::default()
-                }),
-            },
-            out,
-        );
+        let mut request = new_topic(Arc::from(TRANSACTION_STATE));
+        request.partition_count = count(config.transaction_state_log_num_partitions);
+        request.replication_factor = count(config.transaction_state_log_replication_factor);
+        request.config = Some(Arc::new(TopicConfig {
+            min_insync_replicas: config.transaction_state_log_min_isr,
+            ..TopicConfig::default()
+        }));
+        self.create_topic(request, out);
     }
 
     fn create_topic(&mut self, request: CreateTopicsRequest, out: &mut Out) {
+        let Some(controller) = self.controllers.active() else {
+            return;
+        };
+        let name = request.name.clone();
         let body = Request::CreateTopics(request);
-        let correlation = out.request(self.start.controller, body, CREATE_TIMEOUT);
+        let correlation = out.request(controller, body, CREATE_TIMEOUT);
         self.requests.insert(correlation, Purpose::CreateTopic);
+        self.creating.push((correlation, name));
     }
+}
+
+/// A topic that sets nothing itself.
+const fn new_topic(name: Arc<str>) -> CreateTopicsRequest {
+    CreateTopicsRequest {
+        name,
+        partition_count: None,
+        replication_factor: None,
+        assignments: Vec::new(),
+        config: None,
+        overrides: Vec::new(),
+    }
+}
+
+fn count(number: i64) -> Option<u32> {
+    Some(u32::try_from(number).unwrap_or(1))
 }
 
 /// A creation that came to nothing may be asked for again after this.

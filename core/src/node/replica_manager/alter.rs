@@ -130,10 +130,13 @@ impl ReplicaManager {
     }
 
     /// Sends everything that is pending, unless a request is in flight.
-    pub(super) fn send_alter_partition(&mut self, out: &mut Out) {
+    pub(in crate::node) fn send_alter_partition(&mut self, out: &mut Out) {
         if !self.alter.in_flight.is_empty() || self.alter.pending.is_empty() {
             return;
         }
+        let Some(controller) = self.controller else {
+            return;
+        };
         let around = Surroundings {
             broker: self.id,
             image: &self.image,
@@ -168,7 +171,7 @@ impl ReplicaManager {
             broker_epoch: self.broker_epoch,
             partitions: items,
         };
-        let correlation = out.request(self.controller, Request::AlterPartition(request), TIMEOUT);
+        let correlation = out.request(controller, Request::AlterPartition(request), TIMEOUT);
         self.requests.insert(correlation, Purpose::AlterPartition);
     }
 

@@ -249,6 +249,9 @@ impl ReplicaManager {
             let topic_partition = one.response.topic_partition;
             let partition = self.partitions.get(&topic_partition);
             let answer = match partition.and_then(|part| part.leader().map(|lead| (part, lead))) {
+                None if self.image.partition(topic_partition).is_none() => {
+                    Some(ErrorCode::UnknownTopicOrPartition)
+                }
                 None => Some(ErrorCode::NotLeaderOrFollower),
                 Some((part, leader)) if required <= part.log.high_watermark() => {
                     let enough = leader.effective_min_isr <= leader.isr.maximal_count();

@@ -33,6 +33,19 @@ fn the_actions_of_the_interface_read_and_print() {
         "30s pause-consumer c3 20s",
         "30s pause-broker 3 100ms",
         "31s send orders key=a value=wait",
+        "1s stop-broker 1",
+        "1s kill-controller 3000",
+        "1s restart-controller 3000",
+        "1s pause-controller 3000 5s",
+        "1s stop-controller 3000",
+        "1s create-topic clicks",
+        "1s create-topic clicks partitions=3 replication-factor=2 min.insync.replicas=2",
+        "1s delete-topic clicks",
+        "1s add-partitions clicks 6",
+        "1s set-topic-config clicks unclean.leader.election.enable=true",
+        "1s elect-leaders preferred",
+        "1s elect-leaders unclean orders",
+        "1s elect-leaders preferred orders 2",
         "31.000001s send orders value=wait partition=0 count=5",
         "1ms start-consumer c3",
         "0s stop-consumer c3",
@@ -139,6 +152,22 @@ fn a_wrong_action_is_named_with_what_was_expected() {
             "expected a consumer's name, found `c4`; did you mean c1?",
         ),
         (
+            "1s kill-controller 1",
+            "expected a controller's id: 3000, found `1`",
+        ),
+        (
+            "1s elect-leaders prefered",
+            "expected preferred or unclean, found `prefered`; did you mean preferred?",
+        ),
+        (
+            "1s set-topic-config orders min.insync.replica=2",
+            "found `min.insync.replica`; did you mean min.insync.replicas?",
+        ),
+        (
+            "1s create-topic x partitions=0",
+            "expected a number from 1 to 20000, found `partitions=0`",
+        ),
+        (
             "1s pause-consumer p1 1s",
             "expected a consumer's name, found `p1`",
         ),
@@ -147,8 +176,8 @@ fn a_wrong_action_is_named_with_what_was_expected() {
             "expected a time such as 20s at its end",
         ),
         (
-            "1s send order value=a",
-            "expected a topic, found `order`; did you mean orders?",
+            "1s send or/der value=a",
+            "expected a topic's name of ASCII letters, digits, '.', '_' and '-', found `or/der`",
         ),
         ("1s send orders key=a", "expected value=TEXT at its end"),
         (

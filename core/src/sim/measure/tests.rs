@@ -38,6 +38,7 @@ fn scenario() -> Scenario {
     };
     Scenario {
         seed: 1,
+        controllers: 1,
         brokers: Vec::new(),
         broker_config: Arc::new(BrokerConfig::default()),
         topics: Vec::new(),

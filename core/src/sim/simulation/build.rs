@@ -4,11 +4,15 @@ use super::Sim;
 use super::links::Connections;
 use super::slot::{Event, Node, Slot};
 use crate::base::config::ProducerConfig;
-use crate::base::ids::{BrokerId, CONSUMER_OFFSETS, ClientId, NodeId, TRANSACTION_STATE};
+use crate::base::ids::{
+    BrokerId, CONSUMER_OFFSETS, ClientId, ControllerId, NodeId, TRANSACTION_STATE,
+};
+use crate::client::admin::Admin;
 use crate::client::consumer::{CommitMode, Consumer, ConsumerSettings, ProcessingSettings};
 use crate::client::producer::Producer;
+use crate::controller::quorum::QuorumDisk;
 use crate::controller::{Controller, ControllerStart};
-use crate::kernel::limits::{BROKERS_MAX, CLIENTS_MAX, PARTITIONS_MAX};
+use crate::kernel::limits::{BROKERS_MAX, CLIENTS_MAX, CONTROLLERS_MAX, PARTITIONS_MAX};
 use crate::kernel::network::Network;
 use crate::kernel::queue::EventQueue;
 use crate::kernel::rng::Stream;
@@ -16,8 +20,8 @@ use crate::kernel::time::{SimTime, Span};
 use crate::node::broker::{Broker, BrokerStart};
 use crate::node::client::{Client, ClientStart, Load};
 use crate::sim::scenario::{
-    Arrivals, CONTROLLER, CommitStyle, ConsumerSpec, Keys, Processing, ProcessingTime,
-    ProducerSpec, RecordRule, Scenario,
+    Arrivals, CommitStyle, ConsumerSpec, Keys, Processing, ProcessingTime, ProducerSpec,
+    RecordRule, Scenario,
 };
 use crate::trace::buffer::TraceBuffer;
 use crate::wire::api::CreateTopicsRequest;
@@ -43,6 +47,13 @@ pub enum ScenarioError {
         name: Arc<str>,
         /// What Kafka's `ConfigException` says.
         reason: &'static str,
+    },
+    /// There must be controllers, but not too many.
+    ControllerCount {
+        /// How many there are.
+        count: u32,
+        /// How many there may be.
+        count_max: u32,
     },
     /// Two brokers have one id.
     DuplicateBroker(BrokerId),
@@ -73,6 +84,9 @@ impl fmt::Display for ScenarioError {
                 write!(formatter, "{count} brokers: expected 1 to {count_max}")
             }
             Self::ProducerConfig { name, reason } => write!(formatter, "{name}: {reason}"),
+            Self::ControllerCount { count, count_max } => {
+                write!(formatter, "{count} controllers: expected 1 to {count_max}")
+            }
             Self::DuplicateBroker(id) => write!(formatter, "two brokers have the id {id}"),
             Self::ClientCount { count, count_max } => {
                 write!(formatter, "{count} clients: expected at most {count_max}")
@@ -105,7 +119,9 @@ impl Sim {
             network.set_link(*from, *to, *config);
         }
         let mut sim = Self {
-            names,
+            names: names.to_vec(),
+            declared_names: names,
+            metadata_traced: 0,
             now: SimTime::ZERO,
             queue: EventQueue::new(),
             network,
@@ -128,12 +144,13 @@ impl Sim {
 
     fn add_nodes(&mut self) {
         let scenario = self.scenario.clone();
-        let controller = NodeId::Controller(CONTROLLER);
-        self.add_node(
-            controller,
-            Node::ClientDown { next_record_id: 0 },
-            Some(SimTime::ZERO),
-        );
+        for id in scenario.controller_ids() {
+            self.add_node(
+                NodeId::Controller(id),
+                Node::ControllerDisk(QuorumDisk::default()),
+                Some(SimTime::ZERO),
+            );
+        }
         for broker in &scenario.brokers {
             let node = NodeId::Broker(broker.id);
             self.add_node(node, Node::BrokerDisk(BTreeMap::new()), Some(SimTime::ZERO));
@@ -168,12 +185,19 @@ impl Sim {
     pub(super) fn build_process(&mut self, node: NodeId, incarnation: u32) -> Option<Node> {
         let scenario = self.scenario.clone();
         match node {
-            NodeId::Controller(_) => Some(Node::Controller(Box::new(Controller::new(
-                self.controller_start(),
-            )))),
+            NodeId::Controller(id) => {
+                let slot = self.nodes.get_mut(&node)?;
+                let empty = Node::ControllerDisk(QuorumDisk::default());
+                let Node::ControllerDisk(disk) = std::mem::replace(&mut slot.node, empty) else {
+                    return None;
+                };
+                let start = self.controller_start((id, incarnation), disk);
+                Some(Node::Controller(Box::new(Controller::new(start))))
+            }
             NodeId::Broker(id) => {
                 let spec = scenario.brokers.iter().find(|broker| broker.id == id)?;
                 let slot = self.nodes.get_mut(&node)?;
+                let previous_broker_epoch = std::mem::replace(&mut slot.clean_broker_epoch, -1);
                 let empty = Node::BrokerDisk(BTreeMap::new());
                 let Node::BrokerDisk(disk) = std::mem::replace(&mut slot.node, empty) else {
                     return None;
@@ -182,7 +206,18 @@ impl Sim {
                     id,
                     rack: spec.rack.clone(),
                     config: scenario.broker_config.clone(),
-                    controller: NodeId::Controller(CONTROLLER),
+                    controllers: scenario
+                        .controller_ids()
+                        .into_iter()
+                        .map(NodeId::Controller)
+                        .collect(),
+                    declared_topics: scenario
+                        .topics
+                        .iter()
+                        .map(|topic| topic.name.clone())
+                        .collect(),
+                    previous_broker_epoch,
+                    metadata_delay: spec.metadata_delay,
                     offsets_topic: self.topic_id(CONSUMER_OFFSETS)?,
                     transaction_topic: self.topic_id(TRANSACTION_STATE)?,
                     incarnation_id: u64::from(incarnation),
@@ -200,33 +235,34 @@ impl Sim {
         }
     }
 
-    fn controller_start(&self) -> ControllerStart {
-        let topics = self
-            .scenario
-            .topics
-            .iter()
-            .filter_map(|topic| {
-                Some(CreateTopicsRequest {
-                    name: topic.name.clone(),
-                    topic_id: self.topic_id(&topic.name)?,
-                    partition_count: topic.partitions,
-                    replication_factor: topic.replication_factor,
-                    assignments: topic.assignments.clone(),
-                    config: Arc::new(topic.config.clone()),
-                })
-            })
-            .collect();
+    fn controller_start(
+        &self,
+        (id, incarnation): (ControllerId, u32),
+        disk: QuorumDisk,
+    ) -> ControllerStart {
+        let scenario = &self.scenario;
+        let topics = scenario.topics.iter().map(|topic| {
+            let is_placed = topic.assignments.is_empty();
+            CreateTopicsRequest {
+                name: topic.name.clone(),
+                partition_count: is_placed.then_some(topic.partitions),
+                replication_factor: is_placed.then_some(topic.replication_factor),
+                assignments: topic.assignments.clone(),
+                config: Some(Arc::new(topic.config.clone())),
+                overrides: Vec::new(),
+            }
+        });
+        let elections = format!("elections of controller {id}, start {incarnation}");
         ControllerStart {
-            id: CONTROLLER,
-            config: self.scenario.broker_config.clone(),
-            topics,
-            brokers: self
-                .scenario
-                .brokers
-                .iter()
-                .map(|broker| broker.id)
-                .collect(),
-            placement: Stream::new(self.scenario.seed, "placement"),
+            id,
+            voters: scenario.controller_ids(),
+            disk,
+            config: scenario.broker_config.clone(),
+            topics: topics.collect(),
+            brokers: scenario.brokers.iter().map(|broker| broker.id).collect(),
+            reserved_names: self.declared_names.clone(),
+            placement: Stream::new(scenario.seed, "placement"),
+            elections: Stream::new(scenario.seed, &elections),
         }
     }
 
@@ -242,6 +278,7 @@ impl Sim {
         let mut start = ClientStart {
             producer: None,
             consumer: None,
+            admin: None,
             load: None,
             output_topic: None,
             next_record_id,
@@ -267,6 +304,7 @@ impl Sim {
                 ..ProducerConfig::default()
             };
             let topics = scenario.topics.iter().map(|topic| topic.name.clone());
+            start.admin = Some(Admin::new(bootstrap.clone()));
             start.producer = Some(Producer::new(config, bootstrap, topics, stream("producer")));
         }
         start
@@ -311,6 +349,12 @@ fn check(scenario: &Scenario) -> Result<(), ScenarioError> {
         return Err(ScenarioError::BrokerCount {
             count: brokers,
             count_max: BROKERS_MAX,
+        });
+    }
+    if scenario.controllers == 0 || CONTROLLERS_MAX < scenario.controllers {
+        return Err(ScenarioError::ControllerCount {
+            count: scenario.controllers,
+            count_max: CONTROLLERS_MAX,
         });
     }
     for (index, broker) in scenario.brokers.iter().enumerate() {

@@ -2,13 +2,19 @@
 
 use super::Sim;
 use super::slot::{Event, Node};
-use crate::base::ids::{BrokerId, ClientId, GroupId, NodeId};
+use crate::base::ids::{
+    BrokerId, CONSUMER_OFFSETS, ClientId, ControllerId, GroupId, NodeId, TRANSACTION_STATE,
+};
 use crate::kernel::limits::RECORD_TEXT_BYTES_MAX;
 use crate::kernel::time::Span;
-use crate::sim::command::{Command, CommandError};
+use crate::sim::command::{AdminAction, Command, CommandError};
 use crate::sim::scenario::RestartPolicy;
 use crate::sim::view::ProcessState;
 use crate::trace::event::TraceEvent;
+use crate::wire::api::{
+    CreatePartitionsRequest, CreateTopicsRequest, DeleteTopicsRequest, ElectLeadersRequest,
+    IncrementalAlterConfigsRequest, Request,
+};
 use std::sync::Arc;
 
 impl Sim {
@@ -18,7 +24,14 @@ impl Sim {
     /// Why it is not.
     pub fn check(&self, command: &Command) -> Result<(), CommandError> {
         match command {
-            Command::KillBroker(id) | Command::PauseBroker(id, _) => self.check_broker(*id, true),
+            Command::KillBroker(id) | Command::PauseBroker(id, _) | Command::StopBroker(id) => {
+                self.check_broker(*id, true)
+            }
+            Command::KillController(id)
+            | Command::PauseController(id, _)
+            | Command::StopController(id) => self.check_controller(*id, true),
+            Command::RestartController(id) => self.check_controller(*id, false),
+            Command::Admin(action) => self.check_admin(action),
             Command::RestartBroker(id) => self.check_broker(*id, false),
             Command::StartClient(id) => self.check_client(*id, false),
             Command::StopClient(id) | Command::KillClient(id) | Command::PauseClient(id, _) => {
@@ -35,15 +48,14 @@ impl Sim {
                 partition,
                 ..
             } => {
-                let spec = self.scenario.topics.iter().find(|spec| spec.name == *topic);
-                let spec = spec.ok_or_else(|| CommandError::UnknownTopic(topic.clone()))?;
+                let partitions = self.partitions_to_send_to(topic)?;
                 if let Some(partition) = partition
-                    && spec.partitions <= *partition
+                    && partitions <= *partition
                 {
                     return Err(CommandError::UnknownPartition {
                         topic: topic.clone(),
                         partition: *partition,
-                        partitions: spec.partitions,
+                        partitions,
                     });
                 }
                 let longest = key.as_ref().map_or(0, |key| key.len()).max(value.len());
@@ -59,7 +71,9 @@ impl Sim {
             | Command::DropNext(from, to, _) => {
                 for node in [from, to] {
                     match node {
-                        NodeId::Controller(_) => {}
+                        NodeId::Controller(id) => {
+                            self.known_controller(*id)?;
+                        }
                         NodeId::Broker(id) => {
                             self.known_broker(*id)?;
                         }
@@ -81,6 +95,57 @@ impl Sim {
         let slot = self.nodes.get(&NodeId::Broker(id));
         slot.map(|slot| slot.process)
             .ok_or(CommandError::UnknownBroker(id))
+    }
+
+    /// How many partitions a topic has, or will have once it is created.
+    fn partitions_to_send_to(&self, topic: &Arc<str>) -> Result<u32, CommandError> {
+        let known = self.image().and_then(|image| image.topic_by_name(topic));
+        if let Some((_, image)) = known {
+            return Ok(u32::try_from(image.partitions.len()).unwrap_or(u32::MAX));
+        }
+        let declared = self.scenario.topics.iter().find(|spec| spec.name == *topic);
+        if let Some(spec) = declared {
+            return Ok(spec.partitions);
+        }
+        // A client's undeclared topic is created when the client asks for it.
+        if self.declared_names.contains(topic) {
+            return Ok(u32::try_from(self.scenario.broker_config.num_partitions).unwrap_or(1));
+        }
+        Err(CommandError::UnknownTopic(topic.clone()))
+    }
+
+    fn check_admin(&self, action: &AdminAction) -> Result<(), CommandError> {
+        let console = self.scenario.console();
+        if !is_up(self.known_client(console)?) {
+            let name = Arc::from(self.scenario.client_name(console));
+            return Err(CommandError::ClientIsDown(name));
+        }
+        match action {
+            AdminAction::DeleteTopic(name)
+                if &**name == CONSUMER_OFFSETS || &**name == TRANSACTION_STATE =>
+            {
+                Err(CommandError::InternalTopic(name.clone()))
+            }
+            AdminAction::CreateTopic { .. }
+            | AdminAction::DeleteTopic(_)
+            | AdminAction::AddPartitions(..)
+            | AdminAction::SetTopicConfig { .. }
+            | AdminAction::ElectLeaders { .. } => Ok(()),
+        }
+    }
+
+    fn known_controller(&self, id: ControllerId) -> Result<ProcessState, CommandError> {
+        let slot = self.nodes.get(&NodeId::Controller(id));
+        slot.map(|slot| slot.process)
+            .ok_or(CommandError::UnknownController(id))
+    }
+
+    fn check_controller(&self, id: ControllerId, must_be_up: bool) -> Result<(), CommandError> {
+        match (is_up(self.known_controller(id)?), must_be_up) {
+            (true, false) => Err(CommandError::ControllerIsUp(id)),
+            (false, true) => Err(CommandError::ControllerIsDown(id)),
+            (true, true) | (false, false) => Ok(()),
+        }
     }
 
     fn known_client(&self, id: ClientId) -> Result<ProcessState, CommandError> {
@@ -118,12 +183,20 @@ impl Sim {
         let node = self.subject(&command);
         let cause = self.note(node, None, TraceEvent::Command { text });
         match command {
-            Command::KillBroker(_) => self.kill(node, cause),
+            Command::KillBroker(_) | Command::KillController(_) => self.kill(node, cause),
+            Command::Admin(action) => {
+                let request = self.admin_request(&action);
+                self.run_handler(node, cause, |process, out| {
+                    if let Node::Client(client) = process {
+                        client.administer(request, out);
+                    }
+                });
+            }
             Command::KillClient(_) => {
                 self.kill(node, cause);
                 self.schedule_restart(node);
             }
-            Command::RestartBroker(_) | Command::StartClient(_) => {
+            Command::RestartBroker(_) | Command::RestartController(_) | Command::StartClient(_) => {
                 self.start_process(node, Some(cause));
             }
             Command::RestartClient(_) => {
@@ -132,8 +205,12 @@ impl Sim {
                 }
                 self.start_process(node, Some(cause));
             }
-            Command::StopClient(_) => self.stop(node, cause),
-            Command::PauseBroker(_, span) | Command::PauseClient(_, span) => {
+            Command::StopClient(_) | Command::StopBroker(_) | Command::StopController(_) => {
+                self.stop(node, cause);
+            }
+            Command::PauseBroker(_, span)
+            | Command::PauseController(_, span)
+            | Command::PauseClient(_, span) => {
                 self.pause(node, span, cause);
             }
             Command::Send {
@@ -180,15 +257,20 @@ impl Sim {
     /// The node that a command is about.
     fn subject(&self, command: &Command) -> NodeId {
         match command {
-            Command::KillBroker(id) | Command::RestartBroker(id) | Command::PauseBroker(id, _) => {
-                NodeId::Broker(*id)
-            }
+            Command::KillBroker(id)
+            | Command::RestartBroker(id)
+            | Command::PauseBroker(id, _)
+            | Command::StopBroker(id) => NodeId::Broker(*id),
+            Command::KillController(id)
+            | Command::RestartController(id)
+            | Command::PauseController(id, _)
+            | Command::StopController(id) => NodeId::Controller(*id),
             Command::StartClient(id)
             | Command::StopClient(id)
             | Command::KillClient(id)
             | Command::RestartClient(id)
             | Command::PauseClient(id, _) => NodeId::Client(*id),
-            Command::Send { .. } => NodeId::Client(self.scenario.console()),
+            Command::Send { .. } | Command::Admin(_) => NodeId::Client(self.scenario.console()),
             Command::CutLink(from, _)
             | Command::HealLink(from, _)
             | Command::DropNext(from, ..) => *from,
@@ -232,13 +314,19 @@ impl Sim {
         // What arrived while it stood still was never read: it comes to a closed socket.
         let unread = std::mem::take(&mut slot.backlog);
         slot.request_check_at = None;
+        if let Node::Broker(broker) = &slot.node {
+            slot.clean_broker_epoch = broker.clean_broker_epoch();
+        }
         let gone = Node::ClientDown { next_record_id: 0 };
         slot.node = match std::mem::replace(&mut slot.node, gone) {
             Node::Broker(broker) => Node::BrokerDisk(broker.into_disk()),
             Node::Client(client) => Node::ClientDown {
                 next_record_id: client.next_record_id(),
             },
-            node @ (Node::Controller(_) | Node::BrokerDisk(_) | Node::ClientDown { .. }) => node,
+            Node::Controller(controller) => Node::ControllerDisk(controller.into_disk()),
+            node @ (Node::ControllerDisk(_) | Node::BrokerDisk(_) | Node::ClientDown { .. }) => {
+                node
+            }
         };
         self.note(node, cause, event);
         self.break_connections(node);
@@ -310,12 +398,77 @@ impl Sim {
         self.run_handler(node, cause, |process, out| {
             if let Node::Client(client) = process {
                 closes = client.request_close(out);
+            } else if let Node::Broker(broker) = process {
+                broker.request_shutdown(out);
+                closes = true;
+            } else if let Node::Controller(controller) = process {
+                controller.shut_down(out);
             }
         });
         if !closes {
             let reason = Arc::from("stopped");
             self.end_process(node, Some(cause), TraceEvent::ProcessStopped { reason });
         }
+    }
+
+    /// The request that an administrator's tool sends.
+    fn admin_request(&self, action: &AdminAction) -> Request {
+        match action {
+            AdminAction::CreateTopic {
+                name,
+                partitions,
+                replication_factor,
+                settings,
+            } => Request::CreateTopics(CreateTopicsRequest {
+                name: name.clone(),
+                partition_count: *partitions,
+                replication_factor: *replication_factor,
+                assignments: Vec::new(),
+                config: None,
+                overrides: settings.clone(),
+            }),
+            AdminAction::DeleteTopic(name) => {
+                Request::DeleteTopics(DeleteTopicsRequest { name: name.clone() })
+            }
+            AdminAction::AddPartitions(name, count) => {
+                Request::CreatePartitions(CreatePartitionsRequest {
+                    name: name.clone(),
+                    count: *count,
+                })
+            }
+            AdminAction::SetTopicConfig {
+                name,
+                setting,
+                value,
+            } => Request::IncrementalAlterConfigs(IncrementalAlterConfigsRequest {
+                name: name.clone(),
+                setting: setting.clone(),
+                value: value.clone(),
+            }),
+            AdminAction::ElectLeaders {
+                unclean,
+                topic,
+                partition,
+            } => Request::ElectLeaders(ElectLeadersRequest {
+                unclean: *unclean,
+                partitions: topic
+                    .as_ref()
+                    .map(|name| self.partitions_to_elect(name, *partition)),
+            }),
+        }
+    }
+
+    /// One partition of a topic, or all of them.
+    fn partitions_to_elect(&self, name: &Arc<str>, partition: Option<u32>) -> Vec<(Arc<str>, u32)> {
+        if let Some(partition) = partition {
+            return vec![(name.clone(), partition)];
+        }
+        let known = self.image().and_then(|image| image.topic_by_name(name));
+        let count = known.map_or(1, |(_, topic)| topic.partitions.len());
+        let count = u32::try_from(count).unwrap_or(u32::MAX);
+        (0..count)
+            .map(|partition| (name.clone(), partition))
+            .collect()
     }
 
     fn pause(&mut self, node: NodeId, span: Span, cause: u64) {

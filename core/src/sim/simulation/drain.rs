@@ -31,6 +31,14 @@ impl Sim {
                     }
                 }
                 Effect::Trace(event) => self.note_effect(node, cause, event),
+                Effect::TraceCommitted(offset, events) => {
+                    if self.metadata_traced <= offset {
+                        self.metadata_traced = offset + 1;
+                        for event in events {
+                            self.note_effect(node, cause, event);
+                        }
+                    }
+                }
                 Effect::Exit(how) => exit = Some(how),
             }
         }
@@ -76,6 +84,12 @@ impl Sim {
 
     /// Notes an event; remembers what is parked where, and who is done with what.
     fn note_effect(&mut self, node: NodeId, cause: u64, mut event: TraceEvent) {
+        if let TraceEvent::TopicCreated { topic_id, name, .. } = &event {
+            let index = usize::try_from(topic_id.0).unwrap_or(usize::MAX);
+            if index == self.names.len() {
+                self.names.push(name.clone());
+            }
+        }
         if let TraceEvent::RecordProcessed {
             topic_partition,
             offset,

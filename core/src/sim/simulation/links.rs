@@ -45,8 +45,13 @@ const fn channel(api: ApiKey) -> u8 {
         ApiKey::BrokerRegistration | ApiKey::BrokerHeartbeat => 3,
         ApiKey::AlterPartition => 4,
         ApiKey::FetchMetadataLog => 5,
-        ApiKey::CreateTopics => 6,
+        ApiKey::CreateTopics
+        | ApiKey::DeleteTopics
+        | ApiKey::CreatePartitions
+        | ApiKey::IncrementalAlterConfigs
+        | ApiKey::ElectLeaders => 6,
         ApiKey::WriteTxnMarkers => 7,
+        ApiKey::Vote | ApiKey::BeginQuorumEpoch | ApiKey::EndQuorumEpoch => 8,
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::base::ids::{CorrelationId, GroupId, NodeId, PacketId, TopicPartition};
 use crate::base::timer::Timer;
 use crate::controller::Controller;
+use crate::controller::quorum::QuorumDisk;
 use crate::kernel::digest::Digest;
 use crate::kernel::time::SimTime;
 use crate::log::partition_log::PartitionLog;
@@ -107,6 +108,8 @@ pub enum Node {
     Broker(Box<Broker>),
     /// A client.
     Client(Box<Client>),
+    /// A controller that does not run: its disk.
+    ControllerDisk(#[serde(skip)] QuorumDisk),
     /// A broker that does not run: its disk.
     BrokerDisk(#[serde(skip)] BTreeMap<TopicPartition, PartitionLog>),
     /// A client that does not run: the id of its next record.
@@ -168,6 +171,8 @@ pub(super) struct Slot {
     pub(super) started_at: SimTime,
     /// When the restart policy starts it again.
     pub(super) restart_at: Option<SimTime>,
+    /// The registration with which a broker was last closed in good order; -1 if it was not.
+    pub(super) clean_broker_epoch: i64,
 }
 
 impl Slot {
@@ -185,6 +190,7 @@ impl Slot {
             crashes: 0,
             started_at: SimTime::ZERO,
             restart_at: None,
+            clean_broker_epoch: -1,
         }
     }
 
@@ -219,7 +225,16 @@ impl Slot {
                 .map(|(id, part)| (*id, &part.log))
                 .collect(),
             Node::BrokerDisk(disk) => disk.iter().map(|(id, log)| (*id, log)).collect(),
-            Node::Controller(_) | Node::Client(_) | Node::ClientDown { .. } => Vec::new(),
+            Node::Controller(controller) => {
+                let quorum = controller.quorum();
+                digest.fold(&(
+                    quorum.epoch(),
+                    quorum.log_end_offset(),
+                    quorum.high_watermark(),
+                ));
+                Vec::new()
+            }
+            Node::ControllerDisk(_) | Node::Client(_) | Node::ClientDown { .. } => Vec::new(),
         };
         for (id, log) in logs {
             digest.fold(&(
@@ -239,7 +254,7 @@ impl Node {
         match self {
             Self::Broker(broker) => !broker.is_listening(),
             Self::Controller(_) | Self::Client(_) => false,
-            Self::BrokerDisk(_) | Self::ClientDown { .. } => true,
+            Self::ControllerDisk(_) | Self::BrokerDisk(_) | Self::ClientDown { .. } => true,
         }
     }
 
@@ -247,7 +262,8 @@ impl Node {
         match self {
             Self::Broker(broker) => broker.start(out),
             Self::Client(client) => client.start(out),
-            Self::Controller(_) | Self::BrokerDisk(_) | Self::ClientDown { .. } => {}
+            Self::Controller(controller) => controller.start(out),
+            Self::ControllerDisk(_) | Self::BrokerDisk(_) | Self::ClientDown { .. } => {}
         }
     }
 
@@ -255,7 +271,10 @@ impl Node {
         match self {
             Self::Controller(controller) => controller.on_request(reply, request, out),
             Self::Broker(broker) => broker.on_request(reply, request, out),
-            Self::Client(_) | Self::BrokerDisk(_) | Self::ClientDown { .. } => {}
+            Self::Client(_)
+            | Self::ControllerDisk(_)
+            | Self::BrokerDisk(_)
+            | Self::ClientDown { .. } => {}
         }
     }
 
@@ -273,7 +292,8 @@ impl Node {
                     client.on_response(from, correlation, response, out);
                 }
             }
-            Self::Controller(_) | Self::BrokerDisk(_) | Self::ClientDown { .. } => {}
+            Self::Controller(controller) => controller.on_response(correlation, response, out),
+            Self::ControllerDisk(_) | Self::BrokerDisk(_) | Self::ClientDown { .. } => {}
         }
     }
 
@@ -287,7 +307,8 @@ impl Node {
         match self {
             Self::Broker(broker) => broker.on_disconnect(correlation, out),
             Self::Client(client) => client.on_disconnect(peer, correlation, reason, out),
-            Self::Controller(_) | Self::BrokerDisk(_) | Self::ClientDown { .. } => {}
+            Self::Controller(controller) => controller.on_disconnect(correlation, out),
+            Self::ControllerDisk(_) | Self::BrokerDisk(_) | Self::ClientDown { .. } => {}
         }
     }
 
@@ -296,7 +317,7 @@ impl Node {
             Self::Controller(controller) => controller.on_timer(timer, out),
             Self::Broker(broker) => broker.on_timer(timer, out),
             Self::Client(client) => client.on_timer(timer, out),
-            Self::BrokerDisk(_) | Self::ClientDown { .. } => {}
+            Self::ControllerDisk(_) | Self::BrokerDisk(_) | Self::ClientDown { .. } => {}
         }
     }
 }

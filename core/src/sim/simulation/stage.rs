@@ -3,8 +3,8 @@
 use super::Sim;
 use super::slot::{Node, Slot};
 use crate::base::ids::{
-    BrokerId, CONSUMER_OFFSETS, ClientId, CorrelationId, GroupId, InstanceId, MemberId, NodeId,
-    TRANSACTION_STATE, TopicPartition,
+    BrokerId, CONSUMER_OFFSETS, ClientId, ControllerId, CorrelationId, GroupId, InstanceId,
+    MemberId, NodeId, TRANSACTION_STATE, TopicPartition,
 };
 use crate::client::consumer::{App, Consumer, OwnedPartition};
 use crate::controller::Controller;
@@ -16,9 +16,10 @@ use crate::sim::scenario::{BrokerSpec, ConsumerSpec};
 use crate::sim::view::{
     Activity, BrokerView, ConsumerPartitionView, ConsumerView, ControllerView, FollowerView,
     GroupMemberView, GroupView, PacketView, ParkedView, PartitionView, ProcessState, ProducerView,
-    ReplicaView, StageView, TimerView, TopicView,
+    ReplicaView, StageView, TimerView, TopicView, VoterView,
 };
 use crate::trace::event::{MemberState, Waiting};
+use crate::wire::metadata::MetadataImage;
 use std::sync::Arc;
 
 impl Sim {
@@ -42,19 +43,37 @@ impl Sim {
         }
     }
 
+    /// Every controller whose process runs.
+    fn controllers(&self) -> impl Iterator<Item = (ControllerId, &Controller)> {
+        self.nodes
+            .iter()
+            .filter_map(|(node, slot)| match (node, &slot.node) {
+                (NodeId::Controller(id), Node::Controller(controller)) => {
+                    Some((*id, controller.as_ref()))
+                }
+                _ => None,
+            })
+    }
+
+    /// The active controller of the latest epoch; while there is none, the one that knows most.
     fn controller(&self) -> Option<&Controller> {
-        self.nodes.values().find_map(|slot| match &slot.node {
-            Node::Controller(controller) => Some(controller.as_ref()),
-            Node::Broker(_) | Node::Client(_) | Node::BrokerDisk(_) | Node::ClientDown { .. } => {
-                None
-            }
+        let controllers = self.controllers().map(|(_, controller)| controller);
+        controllers.max_by_key(|one| {
+            let quorum = one.quorum();
+            (one.is_active(), quorum.epoch(), quorum.high_watermark())
         })
+    }
+
+    /// The cluster as the controllers have committed it.
+    pub(super) fn image(&self) -> Option<&MetadataImage> {
+        self.controller().map(Controller::image)
     }
 
     fn broker(&self, id: BrokerId) -> Option<&Broker> {
         match &self.nodes.get(&NodeId::Broker(id))?.node {
             Node::Broker(broker) => Some(broker),
             Node::Controller(_)
+            | Node::ControllerDisk(_)
             | Node::Client(_)
             | Node::BrokerDisk(_)
             | Node::ClientDown { .. } => None,
@@ -80,6 +99,8 @@ impl Sim {
                         topic_partition: TopicPartition::new(*topic_id, partition),
                         replicas: registration.replicas.clone(),
                         isr: registration.isr.clone(),
+                        elr: registration.elr.clone(),
+                        last_known_elr: registration.last_known_elr.clone(),
                         leader: registration.leader,
                         leader_epoch: registration.leader_epoch,
                         partition_epoch: registration.partition_epoch,
@@ -90,21 +111,41 @@ impl Sim {
     }
 
     fn controller_view(&self) -> ControllerView {
-        let Some(controller) = self.controller() else {
-            return ControllerView {
-                metadata_end_offset: 0,
-                brokers: Vec::new(),
+        let voters = self.scenario.controller_ids().into_iter().map(|id| {
+            let slot = self.nodes.get(&NodeId::Controller(id));
+            let mut view = VoterView {
+                id,
+                process: slot.map_or(ProcessState::NotStarted, |slot| slot.process),
+                state: None,
+                epoch: 0,
+                log_end_offset: 0,
+                high_watermark: 0,
             };
+            if let Some(Node::Controller(controller)) = slot.map(|slot| &slot.node) {
+                let quorum = controller.quorum();
+                view.state = Some(quorum.state());
+                view.epoch = quorum.epoch();
+                view.log_end_offset = quorum.log_end_offset();
+                view.high_watermark = quorum.high_watermark();
+            }
+            view
+        });
+        let mut view = ControllerView {
+            active: None,
+            metadata_end_offset: 0,
+            brokers: Vec::new(),
+            voters: voters.collect(),
         };
-        ControllerView {
-            metadata_end_offset: controller.image().next_offset,
-            brokers: controller
-                .image()
-                .brokers
-                .iter()
+        if let Some(controller) = self.controller() {
+            let image = controller.image();
+            view.active = controller.is_active().then(|| controller.id());
+            view.metadata_end_offset = image.next_offset;
+            let brokers = image.brokers.iter();
+            view.brokers = brokers
                 .map(|(id, broker)| (*id, broker.fenced, controller.last_contact_at(*id)))
-                .collect(),
+                .collect();
         }
+        view
     }
 
     fn is_fenced(&self, id: BrokerId) -> bool {
@@ -257,6 +298,7 @@ impl Sim {
                 let consumer = match &slot.node {
                     Node::Client(client) => client.consumer(),
                     Node::Controller(_)
+                    | Node::ControllerDisk(_)
                     | Node::Broker(_)
                     | Node::BrokerDisk(_)
                     | Node::ClientDown { .. } => None,

@@ -40,11 +40,13 @@ fn scenario(seed: u64) -> Arc<Scenario> {
         }
     };
     Arc::new(Scenario {
+        controllers: 1,
         seed,
         brokers: (1..=3)
             .map(|id| BrokerSpec {
                 id: BrokerId(id),
                 rack: None,
+                metadata_delay: Span::ZERO,
             })
             .collect(),
         broker_config: Arc::new(broker_config),

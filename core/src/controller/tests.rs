@@ -1,0 +1,3 @@
+//! Flows through a controller, as `ReplicationControlManagerTest` has them.
+
+mod flows;
