@@ -153,8 +153,8 @@ impl Broker {
         out.arm(Timer::CreateOffsetsTopic, CREATE_AGAIN);
         let config = &self.start.config;
         let mut request = new_topic(Arc::from(CONSUMER_OFFSETS));
-        request.partition_count = count(config.offsets_topic_num_partitions);
-        request.replication_factor = count(config.offsets_topic_replication_factor);
+        request.partition_count = Some(count(config.offsets_topic_num_partitions));
+        request.replication_factor = Some(count(config.offsets_topic_replication_factor));
         self.create_topic(request, out);
     }
 
@@ -166,8 +166,8 @@ impl Broker {
         out.arm(Timer::CreateOffsetsTopic, CREATE_AGAIN);
         let config = &self.start.config;
         let mut request = new_topic(Arc::from(TRANSACTION_STATE));
-        request.partition_count = count(config.transaction_state_log_num_partitions);
-        request.replication_factor = count(config.transaction_state_log_replication_factor);
+        request.partition_count = Some(count(config.transaction_state_log_num_partitions));
+        request.replication_factor = Some(count(config.transaction_state_log_replication_factor));
         request.config = Some(Arc::new(TopicConfig {
             min_insync_replicas: config.transaction_state_log_min_isr,
             ..TopicConfig::default()
@@ -199,8 +199,8 @@ const fn new_topic(name: Arc<str>) -> CreateTopicsRequest {
     }
 }
 
-fn count(number: i64) -> Option<u32> {
-    Some(u32::try_from(number).unwrap_or(1))
+fn count(number: i64) -> u32 {
+    u32::try_from(number).unwrap_or(1)
 }
 
 /// A creation that came to nothing may be asked for again after this.
