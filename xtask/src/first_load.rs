@@ -15,16 +15,26 @@ use crate::split::{self, Halves, Marks, Profile};
 use crate::{dist, place, tools};
 
 /// Cuts the program in place; what loads later goes to `rest`.
-pub(crate) fn cut(program: &Path, rest: &Path) -> Result<()> {
-    let text = fs::read_to_string(place::root().join(LIST)).context(LIST)?;
-    let profile = Profile::parse(&text).context(LIST)?;
-    let Halves { first, rest: later } = split::split(&fs::read(program)?, &profile)?;
+pub(crate) fn cut(program: &Path, rest: &Path, profile: &Profile) -> Result<()> {
+    let Halves { first, rest: later } = split::split(&fs::read(program)?, profile)?;
     fs::write(program, first)?;
     Ok(fs::write(rest, later)?)
 }
 
-/// Marks the program, opens the page in a browser, and writes the profile.
-pub(crate) fn find() -> Result<()> {
+/// The profile that comes with the sources.
+pub(crate) fn known() -> Result<Profile> {
+    let text = fs::read_to_string(place::root().join(LIST)).context(LIST)?;
+    Profile::parse(&text).context(LIST)
+}
+
+/// Finds the profile and keeps it with the sources.
+pub(crate) fn keep() -> Result<()> {
+    let profile = find()?;
+    Ok(fs::write(place::root().join(LIST), profile.to_string())?)
+}
+
+/// Marks the program, opens the page in a browser, and sees what ran.
+pub(crate) fn find() -> Result<Profile> {
     let rust = WasmRust::ready()?;
     let modules = tools::node_modules()?;
     let site = place::target("marked");
@@ -55,7 +65,7 @@ pub(crate) fn find() -> Result<()> {
         marks.functions.len(),
         set.len(),
     ));
-    Ok(fs::write(place::root().join(LIST), profile.to_string())?)
+    Ok(profile)
 }
 
 fn profile(marks: &Marks, set: &BTreeSet<usize>) -> Profile {

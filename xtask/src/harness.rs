@@ -29,6 +29,7 @@ impl Harness {
             Site {
                 base: "/some/where/".to_owned(),
                 folders,
+                awaits: None,
             },
             0,
         )?;

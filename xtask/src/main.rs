@@ -76,7 +76,7 @@ fn command(cli: Cli) -> Result<bool> {
     match cli.command {
         Command::Serve(options) => serve::serve(&options).map(|()| true),
         Command::Dist => dist::dist(),
-        Command::FirstLoad => first_load::find().map(|()| true),
+        Command::FirstLoad => first_load::keep().map(|()| true),
         Command::Test(options) => stages::test(&options),
         Command::Shots(options) => shots::shots(&options),
     }

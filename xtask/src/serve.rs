@@ -49,6 +49,7 @@ pub(crate) fn serve(options: &Options) -> Result<()> {
         Site {
             base: "/".to_owned(),
             folders,
+            awaits: Some("pkg/terrarium_web_bg.wasm"),
         },
         options.port,
     )?;

@@ -22,12 +22,17 @@ pub(crate) struct Site {
     pub(crate) base: String,
     /// A path under the base (empty, or `pkg/`) and the folder that it shows.
     pub(crate) folders: Vec<(&'static str, PathBuf)>,
+    /// A file under the base without which the page cannot start: until it is built, a page says so
+    /// and looks again by itself.
+    pub(crate) awaits: Option<&'static str>,
 }
 
 /// What a path leads to.
 #[derive(Debug, PartialEq, Eq)]
 enum Answer {
     File(PathBuf),
+    /// The page, before it is built.
+    NotYet,
     Moved(String),
     NotFound,
 }
@@ -72,6 +77,11 @@ impl Site {
                 }
                 Err(error) => request.respond(plain(500, &format!("{error}\n"))),
             },
+            Answer::NotYet => {
+                let html = header("Content-Type", "text/html; charset=utf-8");
+                let again = header("Refresh", "2");
+                request.respond(plain(503, NOT_YET).with_header(html).with_header(again))
+            }
             Answer::Moved(to) => {
                 request.respond(plain(302, "").with_header(header("Location", &to)))
             }
@@ -102,11 +112,28 @@ impl Site {
             }
             for file in [file.clone(), file.join("index.html")] {
                 if file.is_file() {
-                    return Answer::File(file);
+                    let is_page = file.ends_with("index.html");
+                    return if is_page && self.is_waiting() {
+                        Answer::NotYet
+                    } else {
+                        Answer::File(file)
+                    };
                 }
             }
         }
         Answer::NotFound
+    }
+}
+
+impl Site {
+    fn is_waiting(&self) -> bool {
+        let missing = |file: &&str| {
+            let folders = self.folders.iter();
+            let mut places =
+                folders.filter_map(|(under, folder)| Some(folder.join(file.strip_prefix(under)?)));
+            !places.any(|place| place.is_file())
+        };
+        self.awaits.as_ref().is_some_and(missing)
     }
 }
 
@@ -158,6 +185,15 @@ fn header(name: &str, value: &str) -> Header {
         .or_else(|()| build(""))
         .unwrap_or_else(|()| no_store())
 }
+
+/// In both languages of the page, which cannot be asked for one.
+const NOT_YET: &str = "<!doctype html><meta charset=\"utf-8\">
+<meta name=\"viewport\" content=\"width=device-width\"><meta name=\"color-scheme\" content=\"light dark\">
+<title>Terrarium is being built</title>
+<body style=\"font: 16px/1.6 system-ui, sans-serif; max-width: 34em; margin: 20vh auto; padding: 0 1em\">
+<p>Terrarium is being built. The terminal shows how far it is; this page opens by itself when it is done.
+<p lang=\"zh-CN\">Terrarium 正在构建。进度见终端；完成后本页会自动打开。
+";
 
 /// Browsers open about six connections to one server.
 const WORKERS: usize = 6;

@@ -33,6 +33,7 @@ fn site(name: &str, base: &str) -> (Folder, Site) {
         Site {
             base: base.to_owned(),
             folders,
+            awaits: None,
         },
     )
 }
@@ -54,6 +55,19 @@ fn paths_lead_to_files_of_the_right_folder() {
     ] {
         assert_eq!(site.look_up(url), expected, "{url}");
     }
+}
+
+#[test]
+fn a_page_that_is_not_built_yet_says_so() {
+    let (folder, mut site) = site("not-yet", "/");
+    site.awaits = Some("pkg/built.wasm");
+    assert_eq!(site.look_up("/"), Answer::NotYet, "page");
+    assert_eq!(site.look_up("/deep/"), Answer::NotYet, "inner page");
+    let style = Answer::File(folder.0.join("static/a b.css"));
+    assert_eq!(site.look_up("/a%20b.css"), style, "other files are there");
+    fs::write(folder.0.join("pkg/built.wasm"), "wasm").unwrap();
+    let home = Answer::File(folder.0.join("static/index.html"));
+    assert_eq!(site.look_up("/"), home, "built");
 }
 
 #[test]
@@ -160,6 +174,7 @@ fn a_busy_port_is_said_in_one_line_with_the_way_out() {
     let site = Site {
         base: "/".to_owned(),
         folders: Vec::new(),
+        awaits: None,
     };
     let error = start(site, port).unwrap_err();
     assert!(error.downcast_ref::<Missing>().is_some(), "exit 2");
