@@ -13,9 +13,8 @@ use terrarium_core::kernel::time::{SimTime, Span};
 use terrarium_core::log::partition_log::PartitionLog;
 use terrarium_core::node::broker::Broker;
 use terrarium_core::replication::partition::Partition;
-use terrarium_core::sim::scenario::CONTROLLER;
 use terrarium_core::sim::simulation::{Node, Sim};
-use terrarium_core::trace::event::{GroupState, TraceEntry, TraceEvent};
+use terrarium_core::trace::event::{GroupState, QuorumState, TraceEntry, TraceEvent};
 use terrarium_core::wire::api::{ApiKey, Request, Response};
 use terrarium_core::wire::metadata::MetadataImage;
 
@@ -35,6 +34,10 @@ pub struct Watch {
     unclean: BTreeSet<TopicPartition>,
     /// The leader epoch and partition epoch of each partition at the last look.
     epochs: BTreeMap<TopicPartition, (i32, i32)>,
+    /// How much of the metadata log had been committed at the last look.
+    metadata_end: i64,
+    /// Who led the quorum of controllers in each epoch.
+    quorum_leaders: BTreeMap<i32, NodeId>,
     /// What each consumer owns, and in which generation.
     owned: BTreeMap<NodeId, (i32, BTreeSet<TopicPartition>)>,
     /// How far a group's members are done with a partition, or where they began.
@@ -61,6 +64,7 @@ impl Watch {
         for entry in sim.trace().since(from) {
             self.next_index = entry.index + 1;
             *self.counts.entry(entry.event.name()).or_default() += 1;
+            self.follow_quorum(entry);
             self.follow_replication(sim, entry);
             self.follow_groups(sim, entry);
             self.follow_requests(entry);
@@ -69,6 +73,42 @@ impl Watch {
 
     fn break_at(&mut self, at: SimTime, what: &str) {
         self.breach.get_or_insert(format!("{at}: {what}"));
+    }
+
+    /// An epoch of the quorum has one leader.
+    fn follow_quorum(&mut self, entry: &TraceEntry) {
+        if let TraceEvent::QuorumStateChanged {
+            state: QuorumState::Leader,
+            epoch,
+            ..
+        } = entry.event
+        {
+            let leader = *self.quorum_leaders.entry(epoch).or_insert(entry.node);
+            if leader != entry.node {
+                let text = format!("{leader:?} and {:?} lead epoch {epoch}", entry.node);
+                self.break_at(entry.at, &text);
+            }
+        }
+    }
+
+    /// What two controllers have committed is the same.
+    fn look_at_controllers(&mut self, sim: &Sim) {
+        let ids = sim.scenario().controller_ids();
+        let running = ids
+            .into_iter()
+            .filter_map(|id| match sim.inspect(NodeId::Controller(id)) {
+                Some(Node::Controller(controller)) => Some(controller.quorum()),
+                _ => None,
+            });
+        let running: Vec<_> = running.collect();
+        for pair in running.windows(2) {
+            let end = pair[0].high_watermark().min(pair[1].high_watermark());
+            let differ = |offset: &i64| pair[0].entry(*offset) != pair[1].entry(*offset);
+            if let Some(offset) = (0..end).rev().take(40).find(differ) {
+                let text = format!("the controllers disagree on entry {offset}");
+                self.break_at(sim.now(), &text);
+            }
+        }
     }
 
     fn follow_replication(&mut self, sim: &Sim, entry: &TraceEntry) {
@@ -373,16 +413,57 @@ impl Watch {
         if sim.is_stuck() {
             self.break_at(now, "the run does not leave this instant");
         }
-        for (id, registration) in image(sim).partitions() {
+        self.look_at_controllers(sim);
+        self.look_at_partitions(sim);
+        for broker in brokers(sim) {
+            for (id, partition) in broker.replicas().partitions() {
+                self.look_at_leader(sim, *id, partition);
+                let log = &partition.log;
+                if log.log_end_offset() < log.high_watermark()
+                    || log.high_watermark() < log.log_start_offset()
+                {
+                    self.break_at(now, &format!("{id:?}: high watermark beyond the log"));
+                }
+            }
+        }
+    }
+
+    fn look_at_partitions(&mut self, sim: &Sim) {
+        let now = sim.now();
+        // A controller that has just taken over may not know yet what is committed.
+        let Some(image) = image(sim).filter(|image| self.metadata_end <= image.next_offset) else {
+            return;
+        };
+        self.metadata_end = image.next_offset;
+        let keeps_elr = sim
+            .scenario()
+            .broker_config
+            .eligible_leader_replicas_version
+            == 1;
+        for (id, registration) in image.partitions() {
             let strangers: Vec<&BrokerId> = registration
                 .isr
                 .iter()
                 .filter(|member| !registration.replicas.contains(member))
                 .collect();
-            if !strangers.is_empty() || registration.isr.is_empty() {
+            let is_empty = registration.isr.is_empty();
+            if !strangers.is_empty() || (is_empty && !keeps_elr) {
                 self.break_at(now, &format!("{id:?} has a wrong ISR: {registration:?}"));
             }
-            let has_fenced = registration.isr.iter().any(|id| !image(sim).is_active(*id));
+            let has_fenced = registration.isr.iter().any(|id| !image.is_active(*id));
+            let leads_outside = registration
+                .leader
+                .is_some_and(|leader| !registration.isr.contains(&leader));
+            let in_both = registration
+                .isr
+                .iter()
+                .any(|id| registration.elr.contains(id));
+            let in_sync = u32::try_from(registration.isr.len()).unwrap_or(u32::MAX);
+            let is_large = image.effective_min_isr(id) <= in_sync;
+            if leads_outside || in_both || (is_large && !registration.elr.is_empty()) {
+                let text = format!("{id:?}: leader, ISR and ELR do not fit: {registration:?}");
+                self.break_at(now, &text);
+            }
             if registration.leader.is_some() && has_fenced {
                 let text = format!("{id:?} has a fenced member in its ISR: {registration:?}");
                 self.break_at(now, &text);
@@ -399,24 +480,13 @@ impl Watch {
                 );
             }
         }
-        for broker in brokers(sim) {
-            for (id, partition) in broker.replicas().partitions() {
-                self.look_at_leader(sim, *id, partition);
-                let log = &partition.log;
-                if log.log_end_offset() < log.high_watermark()
-                    || log.high_watermark() < log.log_start_offset()
-                {
-                    self.break_at(now, &format!("{id:?}: high watermark beyond the log"));
-                }
-            }
-        }
     }
 
     /// While a leader knows the controller's state its maximal ISR holds the controller's ISR: the
     /// high watermark waits for everybody who may be elected.
     fn look_at_leader(&mut self, sim: &Sim, id: TopicPartition, partition: &Partition) {
-        let (Some(leader), Some(registration)) = (partition.leader(), image(sim).partition(id))
-        else {
+        let known = image(sim).and_then(|image| image.partition(id));
+        let (Some(leader), Some(registration)) = (partition.leader(), known) else {
             return;
         };
         let is_current = partition.partition_epoch == registration.partition_epoch;
@@ -471,15 +541,9 @@ fn group_of(sim: &Sim, node: NodeId) -> Option<GroupId> {
     consumer.config.group_id.clone().map(GroupId)
 }
 
-/// The cluster as the controller has it.
-///
-/// # Panics
-/// There is no controller, which cannot be.
-pub fn image(sim: &Sim) -> &MetadataImage {
-    match sim.inspect(NodeId::Controller(CONTROLLER)) {
-        Some(Node::Controller(controller)) => controller.image(),
-        _ => panic!("the controller is gone"),
-    }
+/// The cluster as the controllers have committed it; unset while none of them runs.
+pub fn image(sim: &Sim) -> Option<&MetadataImage> {
+    sim.image()
 }
 
 /// The brokers whose processes run.

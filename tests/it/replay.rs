@@ -5,7 +5,7 @@ use std::sync::Arc;
 use terrarium_core::base::config::{BrokerConfig, ConsumerConfig, ProducerConfig, TopicConfig};
 use terrarium_core::base::ids::{BrokerId, ClientId, ControllerId, NodeId};
 use terrarium_core::kernel::time::{SimTime, Span};
-use terrarium_core::sim::command::Command;
+use terrarium_core::sim::command::{AdminAction, Command};
 use terrarium_core::sim::scenario::{CONTROLLER, Scenario};
 use terrarium_core::sim::simulation::Sim;
 use terrarium_core::sim::timeline::{Recording, Timeline};
@@ -96,7 +96,9 @@ fn any_command(dice: &mut Dice, scenario: &Scenario) -> Command {
     };
     let (from, to) = (node(), node());
     let span = Span(dice.of(&[0, 1, 50_000, 3_000_000, 20_000_000, u64::MAX]));
-    match dice.below(13) {
+    let topic: Arc<str> = Arc::from(dice.of(&["t0", "t1", "new", "", "__consumer_offsets"]));
+    let controller = ControllerId(2_999 + dice.below(5));
+    match dice.below(22) {
         0 => Command::KillBroker(broker),
         1 | 2 => Command::RestartBroker(broker),
         3 => Command::PauseBroker(broker, span),
@@ -107,6 +109,24 @@ fn any_command(dice: &mut Dice, scenario: &Scenario) -> Command {
         9 => Command::PauseClient(client, span),
         10 => Command::CutLink(from, to),
         11 => Command::HealLink(from, to),
+        13 => Command::StopBroker(broker),
+        14 => Command::KillController(controller),
+        15 => Command::RestartController(controller),
+        16 => Command::PauseController(controller, span),
+        17 => Command::StopController(controller),
+        18 => Command::Admin(AdminAction::CreateTopic {
+            name: topic,
+            partitions: dice.one_in(2).then(|| dice.below(5)),
+            replication_factor: dice.one_in(2).then(|| dice.below(5)),
+            settings: Vec::new(),
+        }),
+        19 => Command::Admin(AdminAction::DeleteTopic(topic)),
+        20 => Command::Admin(AdminAction::AddPartitions(topic, dice.below(9))),
+        21 => Command::Admin(AdminAction::ElectLeaders {
+            unclean: dice.one_in(2),
+            topic: dice.one_in(2).then_some(topic),
+            partition: dice.one_in(2).then(|| dice.below(6)),
+        }),
         _ => Command::Send {
             topic: Arc::from(dice.of(&["t0", "t1", "", "__consumer_offsets", "no such topic"])),
             key: dice

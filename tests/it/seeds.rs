@@ -14,7 +14,7 @@ use terrarium_core::sim::view::{ProcessState, StageView};
 use terrarium_core::trace::event::{GroupState, TraceEvent};
 use terrarium_tests::dice::Dice;
 use terrarium_tests::invariants::Watch;
-use terrarium_tests::storyboard::{Step, Storyboard};
+use terrarium_tests::storyboard::Storyboard;
 
 /// When the faults end.
 const FAULTS_END_MS: u64 = 30_000;
@@ -41,6 +41,42 @@ pub(crate) fn draw(seed: u64) -> String {
         writer.consumer(consumer, topics, &mut text);
     }
     writer.faults((brokers, producers, consumers), &mut text);
+    text
+}
+
+/// The cluster of a seed under three controllers, which die, stand still and are cut off as well;
+/// brokers that are stopped in good order; topics that come, grow and go.
+fn draw_quorum(seed: u64) -> String {
+    let mut dice = Dice::new(seed, "quorum");
+    let elr = u64::from(dice.one_in(2));
+    let controllers = format!(" controllers=3 eligible.leader.replicas.version={elr}\n");
+    let mut text = draw(seed).replacen('\n', &controllers, 1);
+    // The one controller of the seed is one of three now.
+    let of_three = format!(" controller-{}\n", 3_000 + seed % 3);
+    text = text.replace(" controller\n", &of_three);
+    for _ in 0..dice.between(1, 8) {
+        let at = dice.between(3_000, FAULTS_END_MS - 6_000);
+        let later = at + dice.between(500, 5_000);
+        let id = dice.between(3_000, 3_002);
+        let lines = match dice.between(0, 7) {
+            0 | 1 => format!("{at}ms kill-controller {id}\n{later}ms restart-controller {id}"),
+            2 => format!("{at}ms stop-controller {id}\n{later}ms restart-controller {id}"),
+            3 => format!("{at}ms pause-controller {id} 4s"),
+            4 => {
+                let other = 3_000 + (id + 1) % 3;
+                let ends = format!("controller-{id} controller-{other}");
+                format!("{at}ms cut-link {ends}\n{later}ms heal-link {ends}")
+            }
+            5 => format!("{at}ms stop-broker 1\n{later}ms restart-broker 1"),
+            6 => format!(
+                "{at}ms create-topic extra partitions=2\n{later}ms add-partitions extra 3\n\
+                 {later}ms delete-topic extra"
+            ),
+            _ => format!("{at}ms elect-leaders preferred\n{later}ms elect-leaders unclean"),
+        };
+        text.push_str(&lines);
+        text.push('\n');
+    }
     text
 }
 
@@ -245,12 +281,10 @@ impl Writer {
 pub(crate) fn run(board: &Storyboard) -> Result<(Watch, Sim), String> {
     let mut sim = Sim::new(board.scenario.clone()).map_err(|error| error.to_string())?;
     let mut watch = Watch::default();
-    for step in &board.steps {
-        if let Step::Act(at, command) = step {
-            advance(&mut sim, &mut watch, *at)?;
-            // What has died meanwhile cannot be killed: that is no fault of the run's.
-            sim.apply(command.clone()).ok();
-        }
+    for (at, command) in board.actions() {
+        advance(&mut sim, &mut watch, at)?;
+        // What has died meanwhile cannot be killed: that is no fault of the run's.
+        sim.apply(command).ok();
     }
     let mut restless = None;
     for at in (FAULTS_END_MS + 5_000..=REST_BY_MS).step_by(1_000) {
@@ -277,6 +311,9 @@ pub(crate) fn run(board: &Storyboard) -> Result<(Watch, Sim), String> {
 /// Starts whatever does not run; what a restart policy is about to start is started earlier.
 fn start_all(sim: &mut Sim) {
     let scenario = sim.scenario().clone();
+    for controller in scenario.controller_ids() {
+        sim.apply(Command::RestartController(controller)).ok();
+    }
     for broker in &scenario.brokers {
         sim.apply(Command::RestartBroker(broker.id)).ok();
     }
@@ -399,6 +436,44 @@ fn random_clusters_keep_the_invariants_and_come_to_rest() {
         "poll-timeout-expired",
         "coordinator-loaded",
         "disconnected",
+    ] {
+        assert!(
+            counts.contains_key(name),
+            "{name} happens in none of {count} seeds"
+        );
+    }
+}
+
+#[test]
+fn random_quorums_keep_the_invariants_and_come_to_rest() {
+    let first = number_from("TERRARIUM_SEED_FIRST", 0);
+    let count = number_from("TERRARIUM_SEEDS", 40);
+    let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+    let mut failures = Vec::new();
+    for seed in first..first + count {
+        let text = draw_quorum(seed);
+        let board = Storyboard::parse(&text).expect("what is drawn can be read");
+        match run(&board) {
+            Ok((watch, _)) => {
+                for (name, count) in watch.counts {
+                    *counts.entry(name).or_default() += count;
+                }
+            }
+            Err(what) => failures.push(format!("seed {seed}: {what}\n{text}")),
+        }
+        if 5 <= failures.len() {
+            break;
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+    for name in [
+        "controller-activated",
+        "quorum-state-changed",
+        "controlled-shutdown-started",
+        "topic-deleted",
+        "admin-answered",
+        "leader-elected",
+        "broker-fenced",
     ] {
         assert!(
             counts.contains_key(name),

@@ -36,6 +36,8 @@ pub struct Quorum {
     high_watermark: i64,
     /// As leader: entries below this offset may be fetched; those above still linger.
     drained_end: i64,
+    /// When it stands for election, unless it hears of a leader or gives its vote before.
+    deadline: SimTime,
     /// Fetches that wait for an entry.
     parked: BTreeMap<NodeId, (ReplyTo, FetchMetadataLogRequest)>,
     /// Requests to other voters that have no answer yet, with the epoch of their sending.
@@ -116,6 +118,7 @@ impl Quorum {
             role: Role::Unattached,
             high_watermark: 0,
             drained_end: 0,
+            deadline: SimTime::ZERO,
             parked: BTreeMap::new(),
             requests: Vec::new(),
             stream,

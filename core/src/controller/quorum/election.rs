@@ -21,7 +21,8 @@ impl Quorum {
     pub(super) fn arm_election(&mut self, out: &mut Out) {
         let timeout = Span::from_millis(self.config.controller_quorum_election_timeout_ms).0;
         let drawn = self.stream.between(timeout, timeout.saturating_mul(2) - 1);
-        out.arm(Timer::QuorumElection, Span(drawn));
+        self.deadline = out.now + Span(drawn);
+        out.arm_at(Timer::QuorumElection, self.deadline);
     }
 
     /// Nobody has been elected, or the wait between two candidacies is over.
@@ -236,7 +237,8 @@ impl Quorum {
             }
             None => most,
         };
-        out.arm(Timer::QuorumFetchTimeout, wait);
+        self.deadline = out.now + wait;
+        out.arm_at(Timer::QuorumFetchTimeout, self.deadline);
     }
 
     fn epoch_response(&self, epoch: i32) -> QuorumEpochResponse {
@@ -290,13 +292,20 @@ impl Quorum {
         self.fetch(out);
     }
 
+    /// Takes in a later epoch of which no leader is known. Its patience goes on: otherwise a
+    /// candidate that cannot win would keep the others from standing.
     fn become_unattached(&mut self, epoch: i32, out: &mut Out) {
         self.epoch = epoch;
         self.voted_for = None;
+        let has_led = matches!(self.role, Role::Leader(_));
         self.leave_role(out);
         self.role = Role::Unattached;
         self.note_state(out);
-        self.arm_election(out);
+        if has_led {
+            self.arm_election(out);
+        } else {
+            out.arm_at(Timer::QuorumElection, self.deadline.max(out.now));
+        }
     }
 
     /// Gives leadership up: a majority has not fetched for too long, or the process ends.

@@ -23,9 +23,10 @@ impl Quorum {
         self.send(leader, Request::FetchMetadataLog(request), out);
     }
 
-    pub(super) fn arm_fetch_timeout(&self, out: &mut Out) {
+    pub(super) fn arm_fetch_timeout(&mut self, out: &mut Out) {
         let timeout = self.config.controller_quorum_fetch_timeout_ms;
-        out.arm(Timer::QuorumFetchTimeout, Span::from_millis(timeout));
+        self.deadline = out.now + Span::from_millis(timeout);
+        out.arm_at(Timer::QuorumFetchTimeout, self.deadline);
     }
 
     /// As follower: writes what the leader sends, or cuts off what the leader does not have.

@@ -64,8 +64,8 @@ impl Sim {
         })
     }
 
-    /// The cluster as the controllers have committed it.
-    pub(super) fn image(&self) -> Option<&MetadataImage> {
+    /// The cluster as the controllers have committed it; unset while none of them runs.
+    pub fn image(&self) -> Option<&MetadataImage> {
         self.controller().map(Controller::image)
     }
 
