@@ -101,9 +101,9 @@ impl Watch {
                 _ => None,
             });
         let running: Vec<_> = running.collect();
-        for pair in running.windows(2) {
-            let end = pair[0].high_watermark().min(pair[1].high_watermark());
-            let differ = |offset: &i64| pair[0].entry(*offset) != pair[1].entry(*offset);
+        for (one, other) in running.iter().zip(running.iter().skip(1)) {
+            let end = one.high_watermark().min(other.high_watermark());
+            let differ = |offset: &i64| one.entry(*offset) != other.entry(*offset);
             if let Some(offset) = (0..end).rev().take(40).find(differ) {
                 let text = format!("the controllers disagree on entry {offset}");
                 self.break_at(sim.now(), &text);
