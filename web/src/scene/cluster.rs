@@ -2,6 +2,7 @@
 
 mod broker;
 mod client;
+mod controller;
 mod places;
 mod wire;
 
@@ -27,8 +28,8 @@ pub(crate) fn build(view: &View<'_>) -> Scene {
     for (node, place) in places.producers.iter().chain(&places.consumers) {
         client::draw(&mut scene, view, &places, (*node, *place));
     }
-    if let Some((node, place)) = places.controller {
-        client::draw_controller(&mut scene, view, (node, place));
+    for (node, place) in &places.controllers {
+        controller::draw(&mut scene, view, (*node, *place));
     }
     // What messages are called must not cover what else is written.
     let mut taken = Taken::default();

@@ -15,7 +15,9 @@ use terrarium_core::kernel::time::{SimTime, Span};
 use terrarium_core::sim::scenario::*;
 use terrarium_core::sim::view::*;
 use terrarium_core::trace::buffer::TraceBuffer;
-use terrarium_core::trace::event::{GroupState, MemberState, TraceEntry, TraceEvent, Waiting};
+use terrarium_core::trace::event::{
+    GroupState, MemberState, QuorumState, TraceEntry, TraceEvent, Waiting,
+};
 use terrarium_core::wire::api::{ApiKey, HeartbeatRequest, JoinGroupRequest, Request};
 
 /// The run.
@@ -189,6 +191,8 @@ pub(crate) fn scenario() -> Scenario {
                 keys: Keys::RoundRobin,
                 partition: None,
                 value_bytes: 100,
+                transaction_records: 1,
+                transaction_abort_every: None,
             },
         }],
         consumers: vec![
@@ -399,7 +403,14 @@ pub(crate) fn stage(film: &Film) -> StageView {
             active: None,
             metadata_end_offset: 40,
             brokers: Vec::new(),
-            voters: Vec::new(),
+            voters: vec![VoterView {
+                id: ControllerId::default(),
+                process: ProcessState::Running,
+                state: Some(QuorumState::Leader),
+                epoch: 1,
+                log_end_offset: 40,
+                high_watermark: 40,
+            }],
         },
         brokers: brokers.collect(),
         groups: vec![group_view()],
@@ -451,6 +462,7 @@ fn replica(id: u32, number: u32, ends: &[[i64; 3]; 4], leaders: &[u32; 4]) -> Re
         leader_epoch: 0,
         log_start_offset: Offset(0),
         high_watermark,
+        last_stable_offset: high_watermark,
         log_end_offset: Offset(end),
         epochs: vec![(0, Offset(0)), (1, Offset(28))],
         isr: Vec::new(),

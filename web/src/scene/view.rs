@@ -73,6 +73,9 @@ impl View<'_> {
     pub(crate) fn node_name(&self, node: NodeId) -> String {
         match node {
             NodeId::Broker(id) => self.say("stage.broker", &[("id", &id.to_string())]),
+            NodeId::Controller(id) if 1 < self.stage.controller.voters.len() => {
+                self.say("stage.controller-id", &[("id", &id.to_string())])
+            }
             NodeId::Controller(_) => self.say("stage.controller", &[]),
             NodeId::Client(id) => {
                 let consumer = self.stage.consumers.iter().find(|c| c.client == id);

@@ -12,6 +12,7 @@ use crate::scene::view::View;
 use crate::scene::words;
 use terrarium_core::base::ids::{BrokerId, NodeId, TopicPartition};
 use terrarium_core::sim::view::{BrokerView, FollowerView, ProcessState, ReplicaView};
+use terrarium_core::trace::event::Waiting;
 
 /// Draws a broker.
 pub(super) fn draw(
@@ -424,9 +425,9 @@ fn draw_notes(
         return;
     }
     if replica.is_leader {
-        let text = match &replica.wanted_isr {
-            Some(isr) => view.say("stage.asks-isr", &[("isr", &words::list(isr))]),
-            None => format!("HW {}", replica.high_watermark),
+        let texts = leader_notes(view, strip);
+        let Some(text) = first_fitting(view.measure, &texts, font, place.width) else {
+            return;
         };
         let width = view.measure.width(&text, font);
         let x = (window.x(replica.high_watermark.0) - width / 2.0)
@@ -475,6 +476,43 @@ fn draw_notes(
             ink,
         );
     }
+}
+
+/// What stands under a leader's strip: the ISR that it asks for, or its high watermark, with its
+/// epoch once there has been more than one, the last stable offset where a transaction holds it
+/// back, and the requests that wait for replicas.
+fn leader_notes(view: &View<'_>, strip: &Strip<'_>) -> Vec<String> {
+    let replica = strip.replica;
+    if let Some(isr) = &replica.wanted_isr {
+        return vec![view.say("stage.asks-isr", &[("isr", &words::list(isr))])];
+    }
+    let mark = format!("HW {}", replica.high_watermark);
+    let mut full = mark.clone();
+    if replica.last_stable_offset < replica.high_watermark {
+        full = format!("{full} · LSO {}", replica.last_stable_offset);
+    }
+    let waiting = view.stage.parked.iter().filter(|parked| {
+        parked.waiting == Waiting::Produce
+            && parked.at == strip.broker.id
+            && parked.partitions.contains(&replica.topic_partition)
+    });
+    let deadline = waiting.clone().filter_map(|parked| parked.deadline).min();
+    let mut texts = Vec::new();
+    if let Some(deadline) = deadline {
+        let number = waiting.count().to_string();
+        let left = words::span(deadline.since(view.now()));
+        let args = [("count", number.as_str()), ("left", &left)];
+        let note = view.say("stage.purgatory", &args);
+        texts.push(format!("{full} · {note}"));
+        texts.push(note);
+    }
+    if 0 < replica.leader_epoch {
+        let epoch = replica.leader_epoch.to_string();
+        let note = view.say("stage.leader-epoch", &[("epoch", &epoch)]);
+        texts.push(format!("{full} · {note}"));
+    }
+    texts.extend([full, mark]);
+    texts
 }
 
 /// What the leader of a partition believes of a follower.

@@ -37,21 +37,6 @@ pub(super) fn draw(
     }
 }
 
-/// Draws the controller.
-pub(super) fn draw_controller(scene: &mut Scene, view: &View<'_>, (node, place): (NodeId, Place)) {
-    draw_card(scene, view, (node, place), Card::Plain);
-    let name = view.node_name(node);
-    let set = Type {
-        font: Font::text(115),
-        align: Align::Middle,
-    };
-    let Some(text) = first_fitting(view.measure, &[name], set.font, place.width - 10.0) else {
-        return;
-    };
-    let (x, y) = place.centre();
-    scene.text((x, y + 4.0), text, set, Ink::Mute);
-}
-
 fn draw_producer(scene: &mut Scene, view: &View<'_>, (producer, place): (&ProducerView, Place)) {
     let node = NodeId::Client(producer.client);
     let is_down = !matches!(

@@ -15,8 +15,8 @@ pub(super) struct Places {
     pub brokers: Vec<(BrokerId, Place)>,
     /// Consumers on the right.
     pub consumers: Vec<(NodeId, Place)>,
-    /// The controller, where there is room for it.
-    pub controller: Option<(NodeId, Place)>,
+    /// The controllers, where there is room for them.
+    pub controllers: Vec<(NodeId, Place)>,
     /// Partitions in the order of their rows.
     pub rows: Vec<TopicPartition>,
     /// Partitions for which there is no row.
@@ -63,7 +63,11 @@ impl Places {
                     .find(|(client, _)| *client == node)
                     .map(|(_, place)| *place)
             }
-            NodeId::Controller(_) => self.controller.map(|(_, place)| place),
+            NodeId::Controller(_) => self
+                .controllers
+                .iter()
+                .find(|(controller, _)| *controller == node)
+                .map(|(_, place)| *place),
         }
     }
 
@@ -134,15 +138,15 @@ impl Places {
         if self.is_narrow {
             self.close_up();
         } else {
-            self.lift_controller();
+            self.lift_controllers();
         }
         self.rows = rows;
     }
 }
 
 impl Places {
-    /// Puts the controller beside the foot of the brokers, below the producers.
-    fn lift_controller(&mut self) {
+    /// Puts the controllers beside the foot of the brokers, below the producers.
+    fn lift_controllers(&mut self) {
         let foot = self
             .brokers
             .iter()
@@ -153,8 +157,16 @@ impl Places {
             .iter()
             .map(|(_, place)| place.bottom())
             .fold(0.0, f64::max);
-        if let Some((_, place)) = &mut self.controller {
-            place.y = (foot - place.height).max(floor + 14.0).min(place.y);
+        let (Some((_, first)), Some((_, last))) =
+            (self.controllers.first(), self.controllers.last())
+        else {
+            return;
+        };
+        let height = last.bottom() - first.y;
+        let top = (foot - height).max(floor + 14.0).min(first.y);
+        let shift = first.y - top;
+        for (_, place) in &mut self.controllers {
+            place.y -= shift;
         }
     }
 
@@ -236,15 +248,25 @@ fn wide(view: &View<'_>, producers: &[NodeId], consumers: &[NodeId]) -> Places {
             let x = brokers_from + shift + count(index) * (broker_width + gap);
             (broker.id, Place::new(x, top, broker_width, bottom - top))
         });
-    let controller = NodeId::Controller(terrarium_core::base::ids::ControllerId::default());
-    let controller_place = Place::new(left, bottom - 40.0, producer_width, 40.0);
-    let producer_room = Place::new(left, top, producer_width, bottom - top - 56.0);
+    let quorum = controllers(view);
+    let card = if quorum.len() == 1 { 40.0 } else { 32.0 };
+    let quorum_height = count(quorum.len()) * (card + 6.0) - 6.0;
+    let quorum_room = Place::new(left, bottom - quorum_height, producer_width, quorum_height);
+    let producer_height = bottom - top - quorum_height - 16.0;
+    let producer_room = Place::new(left, top, producer_width, producer_height);
     let consumer_room = Place::new(right - consumer_width, top, consumer_width, bottom - top);
     Places {
         producers: stacked(producers, producer_room, 78.0, true),
         brokers: brokers.collect(),
         consumers: stacked(consumers, consumer_room, 84.0, false),
-        controller: Some((controller_of(view).unwrap_or(controller), controller_place)),
+        controllers: quorum
+            .into_iter()
+            .enumerate()
+            .map(|(index, node)| {
+                let y = quorum_room.y + count(index) * (card + 6.0);
+                (node, Place::new(left, y, producer_width, card))
+            })
+            .collect(),
         rows: Vec::new(),
         rows_left_out: 0,
         rows_top: 42.0,
@@ -288,13 +310,14 @@ fn narrow(view: &View<'_>, producers: &[NodeId], consumers: &[NodeId]) -> Places
         right - left,
         lines * (consumer_height + gap) - gap,
     );
-    let controller =
-        controller_of(view).map(|node| (node, Place::new(right - 92.0, producers_top, 92.0, 30.0)));
+    let quorum = controllers(view);
+    let room = Place::new(right - 92.0, producers_top, 92.0, 30.0);
+    let controllers = beside(&quorum, room, 1);
     Places {
         producers: beside(producers, producer_room, 1),
         brokers: brokers.collect(),
         consumers: beside(consumers, consumer_room, if lines < 2.0 { 1 } else { 2 }),
-        controller,
+        controllers,
         rows: Vec::new(),
         rows_left_out: 0,
         rows_top: 28.0,
@@ -303,12 +326,10 @@ fn narrow(view: &View<'_>, producers: &[NodeId], consumers: &[NodeId]) -> Places
     }
 }
 
-/// The controller that brokers talk to, as far as messages tell.
-fn controller_of(view: &View<'_>) -> Option<NodeId> {
-    let known = view.history.lanes().map(|(node, _)| node);
-    known
-        .into_iter()
-        .find(|node| matches!(node, NodeId::Controller(_)))
+/// The voters of the quorum.
+fn controllers(view: &View<'_>) -> Vec<NodeId> {
+    let voters = view.stage.controller.voters.iter();
+    voters.map(|voter| NodeId::Controller(voter.id)).collect()
 }
 
 /// Cards one above the other, at most `tallest` high each, with a gap that closes as they grow in

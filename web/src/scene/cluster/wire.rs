@@ -43,6 +43,7 @@ pub(super) fn draw_parked(scene: &mut Scene, view: &View<'_>, places: &Places) {
                 is_lit,
             };
             draw_thread(scene, places, &thread, target);
+            draw_awaited(scene, places, &thread, target);
         }
     }
 }
@@ -121,6 +122,35 @@ fn draw_thread(scene: &mut Scene, places: &Places, thread: &Thread<'_>, target: 
         (x, floor - 2.0),
         (x, to.bottom()),
     ]));
+}
+
+/// Draws from a produce request that waits at a leader to the replicas that it waits for.
+fn draw_awaited(scene: &mut Scene, places: &Places, thread: &Thread<'_>, target: usize) {
+    let parked = thread.parked;
+    for partition in &parked.partitions {
+        let Some(from) = places.strip(parked.at, *partition) else {
+            continue;
+        };
+        for broker in &parked.waiting_for {
+            let Some(to) = places.strip(*broker, *partition) else {
+                continue;
+            };
+            let is_right = from.x < to.x;
+            let (start, end) = if is_right {
+                (from.right(), to.x)
+            } else {
+                (from.x, to.right())
+            };
+            let y = from.bottom() - 2.0;
+            let sag = y + 16.0;
+            let style = Style::dashed(Ink::Warn, if thread.is_lit { 1.8 } else { 1.3 }, (2.0, 3.0));
+            let curve = Geometry::Curve([(start, y), (start, sag), (end, sag), (end, y)]);
+            scene.push_for(target, Layer::Wire, curve, style);
+            // A ring around what is missed.
+            let ring = to.grown(2.5).rect(4.0);
+            scene.push_for(target, Layer::Mark, ring, Style::line(Ink::Warn, 1.1));
+        }
+    }
 }
 
 /// Draws the trails of messages that arrived a moment ago, so that at speed one sees who spoke to
