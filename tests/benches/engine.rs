@@ -54,6 +54,34 @@ fn run(criterion: &mut Criterion) {
     group.finish();
 }
 
+/// One simulated hour of replication, once: how fast, and how much memory at most.
+fn hour(_: &mut Criterion) {
+    let text = include_str!("replication.toml");
+    let lesson = Lesson::parse("replication.toml", text).expect("the scenario is sound");
+    let scenario = lesson.scenario(None, &[]).expect("its own settings");
+    let mut sim = Sim::new(Arc::new(scenario)).expect("the scenario is sound");
+    let before = Instant::now();
+    sim.run_until(SimTime::from_millis(3_600_000));
+    let took = before.elapsed().as_millis().max(1);
+    let mut out = std::io::stdout();
+    let _ = writeln!(
+        out,
+        "an hour of replication: {took} ms, {} simulated seconds a second, {} events a second ({} \
+         events), peak memory {}",
+        3_600_000 / took,
+        u128::from(sim.event_count()) * 1_000 / took,
+        sim.event_count(),
+        peak_memory(),
+    );
+}
+
+/// The most memory that this process has had, where the system tells (Linux).
+fn peak_memory() -> String {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    line.map_or_else(|| "unknown".to_owned(), |peak| peak.trim().to_owned())
+}
+
 fn seek(criterion: &mut Criterion) {
     let mut timeline = long_run();
     let horizon = timeline.horizon().0;
@@ -85,5 +113,5 @@ fn seek(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, run, seek);
+criterion_group!(benches, hour, run, seek);
 criterion_main!(benches);

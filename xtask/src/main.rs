@@ -3,6 +3,7 @@
 //! - `serve` builds the page and serves it from this machine;
 //! - `dist` makes the static site and weighs it;
 //! - `first-load` finds out what the page needs at first, for `dist` to cut the program there;
+//! - `bench` measures how fast the engine is;
 //! - `test` runs every check that the project has;
 //! - `shots` takes pictures of the page.
 //!
@@ -10,6 +11,7 @@
 //! home or in `target/`. Where it cannot, it says in one line what is missing and how to get it,
 //! and exits with 2.
 
+mod bench;
 mod budget;
 mod count;
 mod dist;
@@ -63,6 +65,8 @@ enum Command {
     Serve(serve::Options),
     /// Make the static site in dist/ and weigh it.
     Dist,
+    /// Measure how fast the engine is, natively and in wasm.
+    Bench,
     /// Find out which functions the page runs until its first lesson stands.
     FirstLoad,
     /// Run every check: format, lints, native tests, wasm tests, browser tests, end-to-end tests.
@@ -76,6 +80,7 @@ fn command(cli: Cli) -> Result<bool> {
     match cli.command {
         Command::Serve(options) => serve::serve(&options).map(|()| true),
         Command::Dist => dist::dist(),
+        Command::Bench => bench::bench().map(|()| true),
         Command::FirstLoad => first_load::keep().map(|()| true),
         Command::Test(options) => stages::test(&options),
         Command::Shots(options) => shots::shots(&options),
