@@ -64,6 +64,7 @@ impl App {
             | Effect::SeekHorizon
             | Effect::SetSpeed(_)
             | Effect::Act(_)
+            | Effect::TakeAction(_)
             | Effect::SendRecord(_)
             | Effect::SwitchBranch(_)
             | Effect::LockAnswer(..)

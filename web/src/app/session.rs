@@ -470,6 +470,7 @@ impl Session {
             }
             Effect::SetSpeed(speed) => playback.set_speed(speed),
             Effect::Act(command) => self.act(command),
+            Effect::TakeAction(text) => self.take_action(&text),
             Effect::SendRecord(form) => self.send_record(&form),
             Effect::SwitchBranch(index) => {
                 playback.switch_branch(index);
@@ -526,6 +527,29 @@ impl Session {
                 let reason = command_error(&self.look.words, &scenario, &error);
                 self.send.emit(Msg::Refused(Rc::from(reason)));
             }
+        }
+    }
+
+    fn take_action(&mut self, text: &str) {
+        let Some(run) = &self.run else {
+            return;
+        };
+        let is_allowed = |command: &Command| run.is_sandbox() || run.lesson.allows_action(command);
+        match action::parse(text, &run.scenario) {
+            Ok(command) if is_allowed(&command) => {
+                let before = run.playback.timeline().recording().actions.len();
+                self.act(command);
+                let run = self.run.as_ref();
+                let after = run.map_or(0, |run| run.playback.timeline().recording().actions.len());
+                if before != after {
+                    self.send.emit(Msg::TypeAction(String::new()));
+                }
+            }
+            Ok(_) => {
+                let reason = self.look.words.t("faults.not-allowed");
+                self.send.emit(Msg::Refused(Rc::from(reason)));
+            }
+            Err(error) => self.send.emit(Msg::Refused(Rc::from(error.to_string()))),
         }
     }
 

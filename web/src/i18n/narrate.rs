@@ -170,7 +170,9 @@ impl Narrator<'_> {
 
     fn add_cluster_args(&self, event: &TraceEvent, args: &mut Args) {
         match event {
-            TraceEvent::BrokerRegistered { broker, .. } | TraceEvent::BrokerUnfenced { broker } => {
+            TraceEvent::BrokerRegistered { broker, .. }
+            | TraceEvent::BrokerUnfenced { broker }
+            | TraceEvent::ControlledShutdownStarted { broker } => {
                 args.push(("broker", self.node(NodeId::Broker(*broker))));
             }
             TraceEvent::BrokerFenced {
@@ -179,9 +181,6 @@ impl Narrator<'_> {
             } => {
                 args.push(("broker", self.node(NodeId::Broker(*broker))));
                 args.push(("at", last_contact_at.to_string()));
-            }
-            TraceEvent::ControlledShutdownStarted { broker } => {
-                args.push(("broker", self.node(NodeId::Broker(*broker))));
             }
             TraceEvent::TopicDeleted { name } => args.push(("topic", name.to_string())),
             TraceEvent::TopicConfigChanged { name, settings } => {

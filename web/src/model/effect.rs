@@ -39,6 +39,8 @@ pub(crate) enum Effect {
     SetSpeed(Speed),
     /// An action, at the playhead.
     Act(Command),
+    /// The action of this text, at the playhead.
+    TakeAction(String),
     /// Send a record with what the form holds.
     SendRecord(super::ui::RecordForm),
     /// Another branch.

@@ -17,6 +17,7 @@ use terrarium_core::base::ids::{ClientId, NodeId};
 use terrarium_core::kernel::time::{SimTime, Span};
 use terrarium_core::lesson::Lesson;
 use terrarium_core::sim::Sim;
+use terrarium_core::sim::action::ACTIONS;
 use terrarium_core::sim::command::{Command, CommandError};
 use terrarium_core::sim::scenario::Scenario;
 use terrarium_core::sim::view::{Activity, ParkedView, ProcessState, StageView, TimerView};
@@ -481,6 +482,17 @@ impl<'a> Reading<'a> {
             tools: tools.collect(),
             topics,
             nodes: self.nodes(),
+            actions: ACTIONS
+                .iter()
+                .filter(|info| {
+                    let allowed = |lesson: &Lesson| {
+                        let mut verbs = lesson.allow.actions.iter();
+                        verbs.any(|verb| **verb == *info.verb)
+                    };
+                    self.lesson.is_none_or(allowed)
+                })
+                .copied()
+                .collect(),
             can_send: self
                 .lesson
                 .is_none_or(|lesson| lesson.allow.actions.iter().any(|verb| **verb == *"send")),
@@ -494,7 +506,12 @@ impl<'a> Reading<'a> {
             .iter()
             .map(|broker| NodeId::Broker(broker.id));
         let clients = (0..scenario.client_count()).map(|id| NodeId::Client(ClientId(id)));
+        let controllers = scenario
+            .controller_ids()
+            .into_iter()
+            .map(NodeId::Controller);
         let mut list: Vec<(Selection, String)> = brokers
+            .chain(controllers)
             .chain(clients)
             .map(|node| (Selection::Node(node), self.node_name(node)))
             .collect();
@@ -515,8 +532,14 @@ impl<'a> Reading<'a> {
 
     fn commands(&self, node: NodeId) -> Vec<(&'static str, Command)> {
         match node {
-            NodeId::Controller(_) => Vec::new(),
+            NodeId::Controller(id) => vec![
+                ("kill", Command::KillController(id)),
+                ("stop", Command::StopController(id)),
+                ("restart", Command::RestartController(id)),
+                ("pause", Command::PauseController(id, self.pause)),
+            ],
             NodeId::Broker(id) => vec![
+                ("stop", Command::StopBroker(id)),
                 ("kill", Command::KillBroker(id)),
                 ("restart", Command::RestartBroker(id)),
                 ("pause", Command::PauseBroker(id, self.pause)),

@@ -87,6 +87,10 @@ pub(crate) enum Msg {
     SetSetting(String, String),
     /// An action.
     Act(Command),
+    /// What the action line holds.
+    TypeAction(String),
+    /// Take the action that the line holds.
+    TakeAction,
     /// The record form has another content.
     EditRecord(RecordForm),
     /// The record of the form is sent.

@@ -3,6 +3,7 @@
 
 use std::rc::Rc;
 use terrarium_core::kernel::time::SimTime;
+use terrarium_core::sim::action::ActionInfo;
 
 /// All panels. Each part is compared and drawn by itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -186,6 +187,8 @@ pub(crate) struct Faults {
     pub(crate) topics: Vec<String>,
     /// Names of all brokers and clients, for the list of things to select.
     pub(crate) nodes: Vec<(crate::driver::selection::Selection, String)>,
+    /// Actions that can be typed.
+    pub(crate) actions: Vec<ActionInfo>,
     /// Whether the lesson lets records be sent.
     pub(crate) can_send: bool,
 }

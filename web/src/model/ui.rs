@@ -235,6 +235,8 @@ pub(crate) struct RunUi {
     pub(crate) hints_open: BTreeMap<String, u32>,
     /// Attempts that were started over before their goals were met.
     pub(crate) attempts: u32,
+    /// What the action line holds.
+    pub(crate) action: String,
     /// What the record form holds.
     pub(crate) record: RecordForm,
     /// How long a pause is.
@@ -500,6 +502,7 @@ impl RunUi {
             answers: Vec::new(),
             hints_open: BTreeMap::new(),
             attempts: 0,
+            action: String::new(),
             record: RecordForm::default(),
             pause: Span::from_millis(5_000),
             refusal: None,

@@ -63,6 +63,8 @@ pub(crate) fn update(model: &mut UiModel, msg: Msg) -> Vec<Effect> {
         | Msg::SetVariant(_)
         | Msg::SetSetting(..)
         | Msg::Act(_)
+        | Msg::TypeAction(_)
+        | Msg::TakeAction
         | Msg::EditRecord(_)
         | Msg::SendRecord
         | Msg::SetPause(_)
@@ -365,9 +367,12 @@ fn on_run(model: &mut UiModel, run: &mut RunUi, msg: Msg) -> Vec<Effect> {
         }
         Msg::Choose(..) | Msg::Lock(_) | Msg::OpenHint(_) => on_lesson(model, run, msg),
         Msg::SetVariant(_) | Msg::SetSetting(..) | Msg::StartOver => restart(run, msg),
-        Msg::Act(_) | Msg::EditRecord(_) | Msg::SendRecord | Msg::SetPause(_) => {
-            on_action(model, run, msg)
-        }
+        Msg::Act(_)
+        | Msg::TypeAction(_)
+        | Msg::TakeAction
+        | Msg::EditRecord(_)
+        | Msg::SendRecord
+        | Msg::SetPause(_) => on_action(model, run, msg),
         Msg::Refused(reason) => {
             run.refusal = Some(Rc::clone(&reason));
             vec![Effect::Announce(reason)]
@@ -571,11 +576,16 @@ fn restart(run: &mut RunUi, msg: Msg) -> Vec<Effect> {
 fn on_action(model: &mut UiModel, run: &mut RunUi, msg: Msg) -> Vec<Effect> {
     match msg {
         // What a person does before an answer is locked would be an answer of another kind.
-        Msg::Act(_) | Msg::SendRecord if model.panels.clock.awaits.is_some() => {
+        Msg::Act(_) | Msg::TakeAction | Msg::SendRecord if model.panels.clock.awaits.is_some() => {
             model.notice = Some(Notice::tell("notice.answer-first"));
             Vec::new()
         }
         Msg::Act(command) => vec![Effect::Act(command)],
+        Msg::TakeAction => vec![Effect::TakeAction(run.action.clone())],
+        Msg::TypeAction(text) => {
+            run.action = text;
+            Vec::new()
+        }
         Msg::SendRecord => vec![Effect::SendRecord(run.record.clone())],
         Msg::EditRecord(form) => {
             run.record = form;

@@ -168,7 +168,7 @@ pub(crate) fn scenario() -> Scenario {
             .map(|(rack, id)| BrokerSpec {
                 id: BrokerId(id),
                 rack: Some(Arc::from(*rack)),
-                metadata_delay: terrarium_core::kernel::time::Span::ZERO,
+                metadata_delay: Span::ZERO,
             })
             .collect(),
         broker_config: Arc::new(BrokerConfig::default()),

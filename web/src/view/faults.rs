@@ -19,6 +19,8 @@ pub(crate) struct FaultProps {
     pub(crate) faults: Rc<Faults>,
     /// How long a pause is.
     pub(crate) pause: Span,
+    /// What the action line holds.
+    pub(crate) action: String,
     /// The record form.
     pub(crate) record: RecordForm,
     /// Why the last action was impossible.
@@ -34,7 +36,7 @@ pub(crate) fn FaultTools(props: &FaultProps) -> Html {
     count_render();
     let words = use_words();
     let faults = &props.faults;
-    if faults.target.is_empty() && !faults.can_send {
+    if faults.target.is_empty() && !faults.can_send && faults.actions.is_empty() {
         return Html::default();
     }
     let has_pause = faults.tools.iter().any(|tool| tool.name == "pause");
@@ -55,6 +57,9 @@ pub(crate) fn FaultTools(props: &FaultProps) -> Html {
                         <Pick name={words.t("faults.pause-length")} test="pause-length" choices={pauses(props.pause)} />
                     }
                 </div>
+            }
+            if !faults.actions.is_empty() {
+                <ActionLine action={props.action.clone()} faults={Rc::clone(&props.faults)} />
             }
             if faults.can_send {
                 <RecordFields record={props.record.clone()} topics={faults.topics.clone()} />
@@ -87,6 +92,45 @@ fn pauses(now: Span) -> Vec<Choice> {
             is_on: span == now,
         })
         .collect()
+}
+
+#[derive(Clone, Debug, PartialEq, Properties)]
+struct ActionProps {
+    action: String,
+    faults: Rc<Faults>,
+}
+
+/// Any action, as it is written in lessons and links.
+#[component]
+fn ActionLine(props: &ActionProps) -> Html {
+    let words = use_words();
+    let send = use_send();
+    let onsubmit = use_callback(send.clone(), |event: SubmitEvent, send: &Callback<Msg>| {
+        event.prevent_default();
+        send.emit(Msg::TakeAction);
+    });
+    let oninput = use_callback(send, |event: InputEvent, send: &Callback<Msg>| {
+        if let Some(input) = event.target_dyn_into::<web_sys::HtmlInputElement>() {
+            send.emit(Msg::TypeAction(input.value()));
+        }
+    });
+    html! {
+        <form class="record" aria-label={words.t("faults.action")} {onsubmit}>
+            <div class="row fields-row">
+                <label class="wide"><span>{ words.t("faults.action") }</span>
+                    <input type="text" list="actions" autocomplete="off" autocapitalize="off" spellcheck="false"
+                        placeholder={words.t("faults.action-example")} data-test="action"
+                        value={props.action.clone()} {oninput} />
+                </label>
+                <button type="submit" class="btn small" data-test="action-do">{ words.t("faults.do") }</button>
+            </div>
+            <datalist id="actions">
+                { for props.faults.actions.iter().map(|info| html! {
+                    <option key={info.verb} value={format!("{} ", info.verb)}>{ info.arguments }</option>
+                }) }
+            </datalist>
+        </form>
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Properties)]

@@ -63,7 +63,7 @@ pub(crate) fn Stage(props: &StageProps) -> Html {
                     <aside class="panel right" aria-label={words.t("inspect.label")}>
                         <InspectorHead inspector={Rc::clone(&props.panels.inspector)} faults={Rc::clone(&props.panels.faults)} />
                         <FaultTools faults={Rc::clone(&props.panels.faults)} pause={run.pause}
-                            record={run.record.clone()} refusal={run.refusal.clone()} />
+                            action={run.action.clone()} record={run.record.clone()} refusal={run.refusal.clone()} />
                         <InspectorDetails inspector={Rc::clone(&props.panels.inspector)} is_deep={run.is_deep} />
                     </aside>
                 }

@@ -141,11 +141,21 @@ fn tools_that_cannot_be_used_say_why() {
     };
     let running = Some(String::from("Broker 2 is running already."));
     let down = Some(String::from("Broker 2 is down already."));
-    let before = [("kill", None), ("restart", running), ("pause", None)];
+    let before = [
+        ("stop", None),
+        ("kill", None),
+        ("restart", running),
+        ("pause", None),
+    ];
     assert_eq!(refusals(&sim), before, "while it runs");
     sim.apply(Command::KillBroker(BrokerId(2)))
         .expect("it can be killed");
-    let after = [("kill", down.clone()), ("restart", None), ("pause", down)];
+    let after = [
+        ("stop", down.clone()),
+        ("kill", down.clone()),
+        ("restart", None),
+        ("pause", down),
+    ];
     assert_eq!(refusals(&sim), after, "once it is dead");
 }
 
@@ -156,6 +166,7 @@ fn everything_can_be_selected_without_a_pointer() {
     let names: Vec<&str> = faults.nodes.iter().map(|(_, name)| name.as_str()).collect();
     for wanted in [
         "broker 1",
+        "controller",
         "producer",
         "c4",
         "Group billing",

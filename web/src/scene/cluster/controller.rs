@@ -21,10 +21,10 @@ pub(super) fn draw(scene: &mut Scene, view: &View<'_>, (node, place): (NodeId, P
     let look = if is_down { Card::Down } else { Card::Plain };
     draw_card(scene, view, (node, place), look);
     let is_active = view.stage.controller.active.map(NodeId::Controller) == Some(node);
-    let note = voter
+    let remark = voter
         .filter(|_| 1 < voters.len() || is_down)
         .map(|voter| note(view, voter));
-    let is_low = note.is_none() || place.height < 30.0;
+    let is_low = remark.is_none() || place.height < 30.0;
     let (x, y) = place.centre();
     let font = if is_active && 1 < voters.len() {
         Font::bold(115)
@@ -41,7 +41,7 @@ pub(super) fn draw(scene: &mut Scene, view: &View<'_>, (node, place): (NodeId, P
         scene.text((x, y), text, Type { font, align }, ink);
     }
     let font = Font::text(95);
-    if let (Some(texts), false) = (note, is_low)
+    if let (Some(texts), false) = (remark, is_low)
         && let Some(text) = first_fitting(view.measure, &texts, font, room)
     {
         let ink = if is_down { Ink::Warn } else { Ink::Mute };
