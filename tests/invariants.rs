@@ -40,6 +40,8 @@ pub struct Watch {
     quorum_leaders: BTreeMap<i32, NodeId>,
     /// What each consumer owns, and in which generation.
     owned: BTreeMap<NodeId, (i32, BTreeSet<TopicPartition>)>,
+    /// Which record consumers have read at an offset.
+    read: BTreeMap<(TopicPartition, Offset), RecordId>,
     /// How far a group's members are done with a partition, or where they began.
     reached: BTreeMap<(GroupId, TopicPartition), Offset>,
     /// The generation that each coordinator has of a group.
@@ -289,8 +291,12 @@ impl Watch {
             TraceEvent::RecordProcessed {
                 topic_partition,
                 offset,
+                record_id,
                 ..
-            } => self.reach(group(), *topic_partition, *offset + 1),
+            } => {
+                self.reach(group(), *topic_partition, *offset + 1);
+                self.check_read(entry.at, *topic_partition, (*offset, *record_id));
+            }
             TraceEvent::GroupStateChanged {
                 group_id,
                 previous,
@@ -331,6 +337,23 @@ impl Watch {
                 }
             }
             _ => {}
+        }
+    }
+
+    /// What has been read at an offset once is read there for ever.
+    fn check_read(
+        &mut self,
+        at: SimTime,
+        id: TopicPartition,
+        (offset, record_id): (Offset, RecordId),
+    ) {
+        if self.unclean.contains(&id) {
+            return;
+        }
+        let before = *self.read.entry((id, offset)).or_insert(record_id);
+        if before != record_id {
+            let text = format!("{id:?} at {offset} was {before:?} and is read as {record_id:?}");
+            self.break_at(at, &text);
         }
     }
 

@@ -1,6 +1,8 @@
 //! Integration tests.
 
 mod clients;
+mod durability;
+mod incidents;
 mod replay;
 mod scripts;
 mod seeds;

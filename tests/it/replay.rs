@@ -1,6 +1,5 @@
 //! The same run again, however one comes to it; and no input that makes a run panic.
 
-use crate::seeds::draw;
 use std::sync::Arc;
 use terrarium_core::base::config::{BrokerConfig, ConsumerConfig, ProducerConfig, TopicConfig};
 use terrarium_core::base::ids::{BrokerId, ClientId, ControllerId, NodeId};
@@ -10,12 +9,13 @@ use terrarium_core::sim::scenario::{CONTROLLER, Scenario};
 use terrarium_core::sim::simulation::Sim;
 use terrarium_core::sim::timeline::{Recording, Timeline};
 use terrarium_tests::dice::Dice;
+use terrarium_tests::fuzz::{FAULTS_END_MS, draw};
 use terrarium_tests::storyboard::Storyboard;
 
 const UNTIL: SimTime = SimTime::from_millis(32_000);
 
 fn board(seed: u64) -> Storyboard {
-    Storyboard::parse(&draw(seed)).expect("what is drawn can be read")
+    Storyboard::parse(&draw(seed, FAULTS_END_MS)).expect("what is drawn can be read")
 }
 
 /// A person plays the run: acts when the time has come, and takes a refusal.

@@ -1,5 +1,7 @@
 //! Rules of the code that a reader would have to watch over otherwise.
 
+mod facts;
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
