@@ -22,6 +22,10 @@ use terrarium_core::trace::event::GroupState;
 
 /// When the faults end if nothing else is said, in milliseconds.
 pub const FAULTS_END_MS: u64 = 30_000;
+/// The shortest time that faults may have, in milliseconds.
+pub const FAULTS_END_MS_MIN: u64 = 10_000;
+/// The longest time that faults may have, in milliseconds.
+pub const FAULTS_END_MS_MAX: u64 = 3_600_000;
 
 /// Runs a storyboard under watch; gives the watch and the end.
 ///
@@ -117,7 +121,7 @@ fn backlog(board: &Storyboard) -> Span {
         .consumers
         .iter()
         .flat_map(|spec| &spec.processing.rules);
-    let ruled = rules.filter_map(|(_, rule)| match rule {
+    let slow = rules.filter_map(|(_, rule)| match rule {
         RecordRule::Takes(span) => Some(span.0),
         RecordRule::Crashes => None,
     });
@@ -126,7 +130,7 @@ fn backlog(board: &Storyboard) -> Span {
         Command::Send { count, .. } => u64::from(*count),
         _ => 0,
     });
-    Span(records * longest.max().unwrap_or(0) + sent.sum::<u64>() * ruled.max().unwrap_or(0))
+    Span(records * longest.max().unwrap_or(0) + sent.sum::<u64>() * slow.max().unwrap_or(0))
 }
 
 /// Starts whatever does not run; what a restart policy is about to start is started earlier.

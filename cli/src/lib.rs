@@ -4,6 +4,7 @@
 //! met, not met, or a [`Failure`] for bad input.
 
 pub mod check;
+pub mod fuzz;
 pub mod hash;
 pub mod load;
 pub mod partition;

@@ -3,7 +3,7 @@
 use clap::{Parser, Subcommand};
 use std::io::Write as _;
 use std::process::ExitCode;
-use terrarium_cli::{Failure, check, hash, partition, run};
+use terrarium_cli::{Failure, check, fuzz, hash, partition, run};
 
 /// Runs Terrarium's lessons and scenarios without a browser.
 #[derive(Debug, Parser)]
@@ -22,6 +22,9 @@ enum Command {
     Hash(hash::Options),
     /// Validates lessons and runs every recorded solution and wrong attempt.
     Check(check::Options),
+    /// Runs random clusters with random faults and watches the invariants. Exits 1 when one is
+    /// broken, or when a healed cluster does not come to rest.
+    Fuzz(fuzz::Options),
     /// Prints the partition that a Java producer picks for each key.
     Partition(partition::Options),
 }
@@ -33,6 +36,7 @@ fn main() -> ExitCode {
         Command::Run(options) => run::run(options, &mut output),
         Command::Hash(options) => hash::run(options, &mut output),
         Command::Check(options) => check::run(options, &mut output),
+        Command::Fuzz(options) => fuzz::run(options, &mut output),
         Command::Partition(options) => partition::run(options, &mut output),
     };
     let result = result.and_then(|ending| {

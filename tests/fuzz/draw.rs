@@ -1,11 +1,13 @@
 //! What a seed draws: a cluster, its clients, and faults, written as a storyboard.
 
+use super::FAULTS_END_MS_MIN;
 use crate::dice::Dice;
 use std::fmt::Write as _;
 
 /// A cluster and what happens to it, as a storyboard.
 ///
-/// The faults fall within the first `faults_end_ms` milliseconds, which are at least 10,000.
+/// The faults fall within the first `faults_end_ms` milliseconds, which are at least
+/// [`FAULTS_END_MS_MIN`].
 pub fn draw(seed: u64, faults_end_ms: u64) -> String {
     let mut writer = Writer {
         dice: Dice::new(seed, "storyboard"),
@@ -262,9 +264,10 @@ impl Writer {
                 ])
             };
             let broker = broker.to_string();
-            let (from, to) = match self.dice.one_in(2) {
-                true => (&broker, &other),
-                false => (&other, &broker),
+            let (from, to) = if self.dice.one_in(2) {
+                (&broker, &other)
+            } else {
+                (&other, &broker)
             };
             actions.push((at, format!("drop-next {from} {to} {api}")));
         } else {
@@ -336,5 +339,3 @@ impl Writer {
 
 /// Kinds of fault: four of brokers, four of links, two of controllers, seven of clients.
 const KINDS: u64 = 17;
-/// The shortest time that faults may have.
-const FAULTS_END_MS_MIN: u64 = 10_000;

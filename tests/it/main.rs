@@ -1,7 +1,6 @@
 //! Integration tests.
 
 mod clients;
-mod durability;
 mod incidents;
 mod replay;
 mod scripts;

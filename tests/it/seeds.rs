@@ -31,10 +31,18 @@ fn random_clusters_keep_the_invariants_and_come_to_rest() {
             break;
         }
     }
-    let told = failures.iter().map(|(seed, what, _)| format!("seed {seed}: {what}"));
+    let told = failures
+        .iter()
+        .map(|(seed, what, _)| format!("seed {seed}: {what}"));
     let told: Vec<String> = told.collect();
-    let first = failures.first().and_then(|(_, _, text)| shorten(text, FAULTS_END_MS, 60));
-    assert!(failures.is_empty(), "{}\nthe first, shortened: {first:#?}", told.join("\n"));
+    let first = failures
+        .first()
+        .and_then(|(_, _, text)| shorten(text, FAULTS_END_MS, 60));
+    assert!(
+        failures.is_empty(),
+        "{}\nthe first, shortened: {first:#?}",
+        told.join("\n")
+    );
     // Sometimes: what the seeds exist to meet does happen.
     for name in [
         "leader-elected",

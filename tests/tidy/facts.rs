@@ -18,7 +18,7 @@ const OTHERS: &[&str] = &[
 ];
 
 /// Sections whose tests are still being written: what is missing there is told and does not fail.
-const UNFINISHED: &[&str] = &["B", "C", "D", "E", "G", "H"];
+const UNFINISHED: &[&str] = &["A", "B", "C", "D", "E"];
 
 /// The texts of a source in which a test names a fact: its strings and the names of its functions.
 fn named(source: &str) -> Vec<String> {
@@ -117,7 +117,8 @@ fn excused(page: &str, facts: &[String]) -> BTreeSet<String> {
                 let at = facts.iter().position(|fact| fact == id);
                 at.unwrap_or_else(|| panic!("docs/FIDELITY.md: there is no fact {id}"))
             };
-            for fact in &facts[place(first)..=place(last)] {
+            let range = facts.get(place(first)..=place(last));
+            for fact in range.expect("a range goes forwards") {
                 assert!(found.insert(fact.clone()), "{fact} has two reasons");
             }
         }
