@@ -69,7 +69,8 @@ impl Session {
             answers: answers.clone(),
             is_resumed,
             selection: None,
-            lanes: if scenario.consumers.is_empty() {
+            // A consumer alone only reads along.
+            lanes: if scenario.consumers.len() < 2 {
                 Lanes::Replication
             } else {
                 Lanes::Group
