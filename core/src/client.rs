@@ -5,3 +5,4 @@ pub mod backoff;
 pub mod consumer;
 pub mod metadata;
 pub mod producer;
+pub mod record_deletion;

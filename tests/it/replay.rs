@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use terrarium_core::base::config::{BrokerConfig, ConsumerConfig, ProducerConfig, TopicConfig};
-use terrarium_core::base::ids::{BrokerId, ClientId, ControllerId, NodeId};
+use terrarium_core::base::ids::{BrokerId, ClientId, ControllerId, NodeId, Offset};
 use terrarium_core::kernel::time::{SimTime, Span};
 use terrarium_core::sim::command::{AdminAction, Command};
 use terrarium_core::sim::scenario::{CONTROLLER, Scenario};
@@ -98,7 +98,7 @@ fn any_command(dice: &mut Dice, scenario: &Scenario) -> Command {
     let span = Span(dice.of(&[0, 1, 50_000, 3_000_000, 20_000_000, u64::MAX]));
     let topic: Arc<str> = Arc::from(dice.of(&["t0", "t1", "new", "", "__consumer_offsets"]));
     let controller = ControllerId(2_999 + dice.below(5));
-    match dice.below(22) {
+    match dice.below(25) {
         0 => Command::KillBroker(broker),
         1 | 2 => Command::RestartBroker(broker),
         3 => Command::PauseBroker(broker, span),
@@ -127,12 +127,19 @@ fn any_command(dice: &mut Dice, scenario: &Scenario) -> Command {
             topic: dice.one_in(2).then_some(topic),
             partition: dice.one_in(2).then(|| dice.below(6)),
         }),
+        22 => Command::PowerLossBroker(broker),
+        23 => Command::PowerLossAll,
+        24 => Command::DeleteRecords {
+            topic: Arc::from(dice.of(&["t0", "t1", "no such topic"])),
+            partition: dice.below(6),
+            before: Offset(i64::from(dice.below(40)) - 1),
+        },
         _ => Command::Send {
             topic: Arc::from(dice.of(&["t0", "t1", "", "__consumer_offsets", "no such topic"])),
             key: dice
                 .one_in(2)
                 .then(|| Arc::from("\u{43a}\u{43b}\u{44e}\u{447}")),
-            value: Arc::from("v".repeat(dice.of(&[0, 1, 4_096, 4_097]))),
+            value: (!dice.one_in(9)).then(|| Arc::from("v".repeat(dice.of(&[0, 1, 4_096, 4_097])))),
             partition: dice.one_in(2).then(|| dice.below(6)),
             count: dice.below(40),
         },

@@ -8,7 +8,7 @@ use terrarium_core::base::ids::{
     BrokerId, CorrelationId, NodeId, Offset, RecordId, TopicId, TopicPartition,
 };
 use terrarium_core::kernel::time::{SimTime, Span};
-use terrarium_core::log::partition_log::PartitionLog;
+use terrarium_core::log::partition_log::{LogContext, PartitionLog};
 use terrarium_core::node::replica_manager::ReplicaManager;
 use terrarium_core::replication::partition::{AlterOutcome, Partition, Surroundings};
 use terrarium_core::replication::remote::FollowerFetch;
@@ -16,7 +16,8 @@ use terrarium_core::sim::scenario::CONTROLLER;
 use terrarium_core::trace::out::{Effect, Out, ReplyTo};
 use terrarium_core::wire::api::{
     AlterPartitionResult, FetchPartition, FetchPartitionResponse, FetchRequest, FetchResponse,
-    ListOffsetsRequest, OffsetQuery, ProduceRequest, Request, Response,
+    ListOffsetsPartitionResponse, ListOffsetsRequest, OffsetQuery, ProduceRequest, Request,
+    Response,
 };
 use terrarium_core::wire::error_code::ErrorCode;
 use terrarium_core::wire::metadata::{MetadataImage, MetadataRecord, PartitionRegistration};
@@ -107,7 +108,7 @@ impl Leading {
             image.replay(&record);
         }
         let mut leading = Self {
-            partition: Partition::new(ID, PartitionLog::new()),
+            partition: Partition::new(ID, PartitionLog::new(0, SimTime::ZERO)),
             image,
             now: SimTime::ZERO,
             change_id: 0,
@@ -134,7 +135,12 @@ impl Leading {
 
     fn append(&mut self, count: u64) {
         let epoch = self.partition.leader_epoch;
-        self.partition.log.append_as_leader(batch(count), epoch);
+        let around = LogContext {
+            config: &TopicConfig::default(),
+            now: self.now,
+        };
+        let log = &mut self.partition.log;
+        log.append_as_leader(batch(count), epoch, around);
         self.raise();
     }
 
@@ -479,7 +485,7 @@ impl Broker {
     fn new(id: BrokerId) -> Self {
         let config = Arc::new(BrokerConfig::default());
         let controller = NodeId::Controller(CONTROLLER);
-        let mut manager = ReplicaManager::new(id, controller, config, BTreeMap::new());
+        let mut manager = ReplicaManager::new((id, 1), controller, config, BTreeMap::new());
         manager.set_broker_epoch(i64::from(id.0));
         Self {
             manager,
@@ -625,7 +631,9 @@ fn the_end_is_not_told_before_the_epoch_is_caught_up_e23() {
         };
         broker.run(|manager, out| manager.handle_list_offsets(client(correlation), &request, out));
         match broker.answers.last() {
-            Some((_, Response::ListOffsets(body))) => (body.partitions[0].1, body.partitions[0].2),
+            Some((_, Response::ListOffsets(body))) => {
+                (body.partitions[0].error_code, body.partitions[0].offset)
+            }
             other => panic!("{other:?}"),
         }
     };
@@ -754,7 +762,12 @@ fn a_log_that_is_too_long_is_cut_at_the_leaders_end_c17() {
     };
     let question = ask(&mut follower, second);
     let answer = |end| {
-        let partitions = vec![(ID, ErrorCode::None, Offset(end))];
+        let partitions = vec![ListOffsetsPartitionResponse {
+            topic_partition: ID,
+            error_code: ErrorCode::None,
+            offset: Offset(end),
+            timestamp: None,
+        }];
         Response::ListOffsets(terrarium_core::wire::api::ListOffsetsResponse { partitions })
     };
     follower.run(|manager, out| manager.on_response(question, &answer(3), out));
@@ -771,4 +784,72 @@ fn a_log_that_is_too_long_is_cut_at_the_leaders_end_c17() {
         Offset(3),
         "nothing is cut for an older epoch"
     );
+}
+
+#[test]
+fn offsets_are_told_by_timestamp() {
+    let mut alone = Broker::new(LEADER);
+    let mut one_replica = registration(&[LEADER], LEADER, (0, 0));
+    one_replica.replicas = vec![LEADER];
+    alone.replay(&records(1, one_replica));
+    let ask = |broker: &mut Broker, query| {
+        let request = ListOffsetsRequest {
+            partitions: vec![(ID, query)],
+        };
+        broker.run(|manager, out| manager.handle_list_offsets(client(9), &request, out));
+        match broker.answers.pop() {
+            Some((_, Response::ListOffsets(body))) => {
+                let one = body.partitions[0];
+                assert_eq!(one.error_code, ErrorCode::None, "{query:?}");
+                (one.offset.0, one.timestamp.map(SimTime::as_millis))
+            }
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(
+        ask(&mut alone, OffsetQuery::MaxTimestamp),
+        (-1, None),
+        "empty"
+    );
+    for (correlation, ms) in [(1, 10), (2, 30), (3, 20)] {
+        let at = SimTime::from_millis(ms);
+        let record = Record::text(RecordId(correlation), None, Arc::from("v"), at);
+        let request = ProduceRequest {
+            acks: Acks::Leader,
+            timeout_ms: 30_000,
+            batches: vec![(ID, Batch::new(Arc::from([record])))],
+            retried: Vec::new(),
+            transactional_id: None,
+        };
+        alone.run(|manager, out| manager.handle_produce(client(correlation), &request, out));
+    }
+    let by = |ms| OffsetQuery::Timestamp(SimTime::from_millis(ms));
+    let rows = [
+        (OffsetQuery::Earliest, (0, None)),
+        (OffsetQuery::Latest, (3, None)),
+        (OffsetQuery::MaxTimestamp, (1, Some(30))),
+        (by(0), (0, Some(10))),
+        (by(11), (1, Some(30))),
+        (by(20), (1, Some(30))),
+        (by(31), (-1, None)),
+    ];
+    for (query, expected) in rows {
+        assert_eq!(ask(&mut alone, query), expected, "{query:?}");
+    }
+}
+
+#[test]
+fn more_bytes_than_the_answer_may_hold_are_not_waited_for_m10_of_the_corrections() {
+    let mut broker = Broker::new(LEADER);
+    broker.replay(&records(1, registration(&[LEADER, F1], LEADER, (0, 0))));
+    broker.produce(1, Acks::Leader);
+    let mut request = follower_fetch(0, 0);
+    request.min_bytes = 1_000_000;
+    request.max_bytes = 50;
+    broker.run(|manager, out| manager.handle_fetch(client(2), &request, out));
+    let fetched = broker.answers.iter().any(|(id, body)| {
+        *id == CorrelationId(2)
+            && matches!(body, Response::Fetch(body) if body.partitions[0].batches.len() == 1)
+    });
+    assert!(fetched, "M10: min bytes are capped by max bytes");
 }

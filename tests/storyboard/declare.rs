@@ -46,7 +46,7 @@ fn declare(line: &str, scenario: &mut Scenario) -> Result<(), String> {
     match words.next().unwrap_or_default() {
         "cluster" => cluster(words, scenario),
         "topic" => {
-            scenario.topics.push(topic(words)?);
+            scenario.topics.push(topic(words, &scenario.broker_config)?);
             Ok(())
         }
         "producer" => {
@@ -138,13 +138,16 @@ fn link_field(config: &mut LinkConfig, name: &str, value: &str) -> Result<(), St
 }
 
 /// `orders partitions=2 rf=3 assign=1,2,3;2,3,1`, and settings of the topic.
-fn topic<'a>(mut words: impl Iterator<Item = &'a str>) -> Result<TopicSpec, String> {
+fn topic<'a>(
+    mut words: impl Iterator<Item = &'a str>,
+    cluster: &BrokerConfig,
+) -> Result<TopicSpec, String> {
     let mut spec = TopicSpec {
         name: Arc::from(words.next().ok_or("a topic has a name")?),
         partitions: 1,
         replication_factor: 1,
         assignments: Vec::new(),
-        config: TopicConfig::default(),
+        config: TopicConfig::of_broker(cluster),
     };
     for word in words {
         let (name, value) = pair(word)?;

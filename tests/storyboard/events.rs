@@ -196,6 +196,58 @@ fn said(sim: &Sim, entry: &TraceEntry) -> String {
                 part(topic_partition)
             )
         }
+        E::SegmentRolled {
+            topic_partition,
+            base_offset,
+        } => format!("{} {:020}", part(topic_partition), base_offset.0),
+        E::SegmentsDeleted {
+            topic_partition,
+            segments,
+            reason,
+            log_start_offset,
+        } => format!(
+            "{} {segments} by {reason:?}, start={log_start_offset}",
+            part(topic_partition)
+        ),
+        E::LogStartOffsetAdvanced {
+            topic_partition,
+            log_start_offset,
+        } => format!("{} start={log_start_offset}", part(topic_partition)),
+        E::LogCleaned {
+            topic_partition,
+            first_dirty_offset,
+            end_offset,
+            bytes_before,
+            bytes_after,
+        } => format!(
+            "{} {first_dirty_offset}..{end_offset}, {bytes_before} -> {bytes_after} bytes",
+            part(topic_partition)
+        ),
+        E::LogFlushed {
+            topic_partition,
+            recovery_point,
+        } => format!("{} below {recovery_point}", part(topic_partition)),
+        E::LogRecovered {
+            topic_partition,
+            recovery_point,
+            log_end_offset,
+        } => format!(
+            "{} {recovery_point}..{log_end_offset}",
+            part(topic_partition)
+        ),
+        E::UnflushedTailLost {
+            topic_partition,
+            previous_log_end_offset,
+            log_end_offset,
+        }
+        | E::LogStartedAnew {
+            topic_partition,
+            previous_log_end_offset,
+            log_start_offset: log_end_offset,
+        } => format!(
+            "{} {previous_log_end_offset} -> {log_end_offset}",
+            part(topic_partition)
+        ),
         E::HighWatermarkAdvanced {
             topic_partition,
             high_watermark,
@@ -458,6 +510,13 @@ fn request(sim: &Sim, request: &Request) -> String {
             });
             format!("Produce acks={:?} {}", body.acks, list(parts))
         }
+        Request::ListOffsets(body) => {
+            let parts = body
+                .partitions
+                .iter()
+                .map(|(id, query)| format!("{} {query:?}", partition(sim, *id)));
+            format!("ListOffsets {}", list(parts))
+        }
         Request::OffsetCommit(body) => {
             let parts = body
                 .offsets
@@ -497,6 +556,20 @@ fn response(sim: &Sim, response: &Response) -> String {
                 format!("{part} {} at {}", one.error_code, one.base_offset)
             });
             format!("Produce {}", list(parts))
+        }
+        Response::ListOffsets(body) => {
+            let parts = body.partitions.iter().map(|one| {
+                let part = partition(sim, one.topic_partition);
+                format!("{part} {} {}", one.error_code, one.offset)
+            });
+            format!("ListOffsets {}", list(parts))
+        }
+        Response::DeleteRecords(body) => {
+            let parts = body.partitions.iter().map(|one| {
+                let part = partition(sim, one.topic_partition);
+                format!("{part} {} low={}", one.error_code, one.low_watermark)
+            });
+            format!("DeleteRecords {}", list(parts))
         }
         Response::OffsetCommit(body) => {
             let parts = body

@@ -2,7 +2,7 @@
 
 use super::events::{line, list, node, partition, partitions, time};
 use std::fmt::Write as _;
-use terrarium_core::base::ids::{NodeId, TopicPartition};
+use terrarium_core::base::ids::{BrokerId, NodeId, Offset, TopicPartition};
 use terrarium_core::kernel::time::{SimTime, parse_span};
 use terrarium_core::sim::action;
 use terrarium_core::sim::simulation::{Node, Sim};
@@ -19,6 +19,10 @@ pub(super) fn show(sim: &Sim, what: &str) -> Result<String, String> {
         ["topics"] => Ok(topics(sim)),
         ["partition", name] => show_partition(sim, named_partition(sim, name)?),
         ["log", name, "on", id] => show_log(sim, named_partition(sim, name)?, id),
+        ["segments", name] => Ok(show_segments(sim, named_partition(sim, name)?)),
+        ["lookup", name, "on", id, target] => {
+            show_lookup(sim, named_partition(sim, name)?, (id, target))
+        }
         ["group", name] => show_group(sim, name),
         ["consumer", name] => show_consumer(sim, name),
         ["producer", name] => show_producer(sim, name),
@@ -278,6 +282,93 @@ fn show_log(sim: &Sim, id: TopicPartition, broker: &str) -> Result<String, Strin
     Ok(records.collect())
 }
 
+/// Where each replica's log starts and ends, what of it is flushed, and its segments.
+fn show_segments(sim: &Sim, id: TopicPartition) -> String {
+    let mut text = String::new();
+    for broker in &sim.scenario().brokers {
+        let Some(view) = sim.log_view(broker.id, id) else {
+            continue;
+        };
+        let _ = writeln!(
+            text,
+            "broker {} start={} hw={} leo={} recovery={} flushed={} {} bytes",
+            broker.id,
+            view.log_start_offset,
+            view.high_watermark,
+            view.log_end_offset,
+            view.recovery_point,
+            view.flushed_offset,
+            view.size_bytes
+        );
+        for segment in &view.segments {
+            let index = segment.index.iter().map(|(o, p)| format!("{o}@{p}"));
+            let _ = writeln!(
+                text,
+                "  {} {} bytes index={}",
+                segment.file,
+                segment.size_bytes,
+                list(index)
+            );
+        }
+        for gone in &view.deleted {
+            let _ = writeln!(
+                text,
+                "  {:020}.log.deleted until {}",
+                gone.base_offset.0,
+                time(gone.removed_at)
+            );
+        }
+        if let Some(cleanable) = view.cleanable {
+            let _ = writeln!(
+                text,
+                "  dirty {}..{} {} of {} bytes",
+                cleanable.first_dirty_offset,
+                cleanable.first_uncleanable_offset,
+                cleanable.cleanable_bytes,
+                cleanable.clean_bytes + cleanable.cleanable_bytes
+            );
+        }
+    }
+    text
+}
+
+/// The steps of a lookup by offset, or by time when the target has a unit.
+fn show_lookup(
+    sim: &Sim,
+    id: TopicPartition,
+    (broker, target): (&str, &str),
+) -> Result<String, String> {
+    let broker = broker
+        .parse()
+        .map_err(|error| format!("{broker}: {error}"))?;
+    let log = sim.log(BrokerId(broker), id).ok_or("it has no such log")?;
+    let lookup = match target.parse() {
+        Ok(offset) => log.look_up_offset(Offset(offset)),
+        Err(_) => log.look_up_timestamp(SimTime(parse_span(target)?.0)),
+    };
+    let Some(lookup) = lookup else {
+        return Ok(String::from("not in the log\n"));
+    };
+    let mut text = format!("segment {:020}\n", lookup.segment.0);
+    if let Some((timestamp, offset)) = lookup.time_index_entry {
+        let _ = writeln!(text, "time index entry {} -> {offset}", time(timestamp));
+    }
+    if let Some((offset, position)) = lookup.index_entry {
+        let _ = writeln!(text, "index entry {offset} -> position {position}");
+    }
+    for batch in &lookup.scanned {
+        let _ = writeln!(
+            text,
+            "batch {}..{} at position {}",
+            batch.base_offset, batch.last_offset, batch.position
+        );
+    }
+    if let Some((offset, timestamp)) = lookup.found {
+        let _ = writeln!(text, "found {offset} of {}", time(timestamp));
+    }
+    Ok(text)
+}
+
 fn show_group(sim: &Sim, name: &str) -> Result<String, String> {
     let stage = sim.stage();
     let group = stage
@@ -325,10 +416,7 @@ fn show_consumer(sim: &Sim, name: &str) -> Result<String, String> {
     );
     for one in &consumer.partitions {
         let offset = |offset: Option<_>| {
-            offset.map_or_else(
-                || String::from("?"),
-                |it: terrarium_core::base::ids::Offset| it.to_string(),
-            )
+            offset.map_or_else(|| String::from("?"), |it: Offset| it.to_string())
         };
         let _ = writeln!(
             text,

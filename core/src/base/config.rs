@@ -11,8 +11,9 @@ mod topic;
 pub use broker::BrokerConfig;
 pub use consumer::{AutoOffsetReset, ConsumerConfig, IsolationLevel};
 pub use producer::{Acks, ProducerConfig};
-pub use topic::TopicConfig;
+pub use topic::{CleanupPolicy, DeletionReason, TimestampType, TopicConfig};
 
+use crate::kernel::rng::Ratio;
 use serde::Serialize;
 use std::fmt;
 use std::sync::Arc;
@@ -100,6 +101,58 @@ impl SettingValue for i64 {
     }
     fn number(&self) -> Option<i64> {
         Some(*self)
+    }
+}
+
+impl SettingValue for Option<i64> {
+    fn parse(text: &str) -> Result<Self, String> {
+        if text.trim() == "null" {
+            Ok(None)
+        } else {
+            <i64 as SettingValue>::parse(text).map(Some)
+        }
+    }
+    fn render(&self) -> String {
+        self.map_or_else(|| String::from("null"), |number| number.to_string())
+    }
+    fn number(&self) -> Option<i64> {
+        *self
+    }
+}
+
+/// A share as a decimal fraction with up to six digits.
+impl SettingValue for Ratio {
+    fn parse(text: &str) -> Result<Self, String> {
+        let expected = || String::from("a number from 0 to 1, such as 0.5");
+        let (whole, digits) = text.trim().split_once('.').unwrap_or((text.trim(), ""));
+        let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+        if whole.is_empty() || !is_number(whole) || !is_number(digits) || 6 < digits.len() {
+            return Err(expected());
+        }
+        let mut per_million = whole.parse::<u32>().map_err(|_too_large| expected())?;
+        let padding = ['0'; 6];
+        for digit in digits.chars().chain(padding).take(6) {
+            let digit = digit.to_digit(10).unwrap_or_default();
+            per_million = per_million
+                .checked_mul(10)
+                .and_then(|number| number.checked_add(digit))
+                .ok_or_else(expected)?;
+        }
+        if 1_000_000 < per_million {
+            return Err(expected());
+        }
+        Ok(Self::per_million(per_million))
+    }
+    fn render(&self) -> String {
+        let per_million =
+            u64::from(self.numerator) * 1_000_000 / u64::from(self.denominator.max(1));
+        let text = format!("{}.{:06}", per_million / 1_000_000, per_million % 1_000_000);
+        let short = text.trim_end_matches('0');
+        if short.ends_with('.') {
+            format!("{short}0")
+        } else {
+            short.to_owned()
+        }
     }
 }
 

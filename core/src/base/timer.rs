@@ -71,6 +71,18 @@ pub enum Timer {
     CoordinatorAppendExpiry(u64),
     /// Broker: high watermarks are written to the checkpoint file.
     HighWatermarkCheckpoint,
+    /// Broker: segments that may be deleted are looked for.
+    LogRetention,
+    /// Broker: the log cleaner looks for something to compact.
+    LogCleaner,
+    /// Broker: logs that have not been flushed for `flush.ms` are flushed.
+    LogFlush,
+    /// Broker: recovery points are written to the checkpoint file.
+    RecoveryPointCheckpoint,
+    /// Broker: starts of logs are written to the checkpoint file.
+    LogStartCheckpoint,
+    /// Broker: a parked delete-records request gives up waiting.
+    DeleteRecordsExpiry(u64),
     /// Consumer: the metadata are asked for (again).
     MetadataRefresh,
     /// Producer: the metadata are asked for (again).

@@ -148,6 +148,11 @@ impl Producer {
         &self.config
     }
 
+    /// What it knows of the cluster.
+    pub const fn metadata(&self) -> &ClientMetadata {
+        &self.metadata
+    }
+
     /// Begins to look around, and asks for a producer id.
     pub fn start(&mut self, out: &mut Out) {
         let conflict = self.config.idempotence_conflict();

@@ -133,7 +133,7 @@ impl Controller {
     fn new_config(&self, request: &CreateTopicsRequest) -> Result<TopicConfig, Refusal> {
         let mut config = match &request.config {
             Some(config) => TopicConfig::clone(config),
-            None => TopicConfig::of_cluster(&self.config),
+            None => TopicConfig::of_broker(&self.config),
         };
         for (name, value) in &request.overrides {
             config

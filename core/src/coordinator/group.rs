@@ -589,7 +589,7 @@ impl ClassicGroup {
                 Waiting::Join => join_deadline,
                 Waiting::Sync => sync_deadline,
                 Waiting::CoordinatorAppend => append_deadline,
-                Waiting::Produce | Waiting::Fetch => None,
+                Waiting::Produce | Waiting::Fetch | Waiting::DeleteRecords => None,
             };
             parked.note(group_id, deadline, ctx.out);
         }

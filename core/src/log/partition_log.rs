@@ -1,34 +1,108 @@
-//! Batches in order, with the offsets that bound them.
+//! A log: segments in order, with the offsets that bound them.
 
 use super::epoch_cache::EpochCache;
 use super::producer_state::ProducerStates;
+use super::segment::{Incoming, Segment};
+use crate::base::config::{DeletionReason, TopicConfig};
 use crate::base::ids::Offset;
+use crate::kernel::digest::Digest;
 use crate::kernel::time::{SimTime, Span};
 use crate::wire::record::{Batch, Record, RecordValue};
 use serde::Serialize;
 use std::sync::Arc;
 
-/// One replica's log.
+/// One replica's log (`UnifiedLog`).
 ///
-/// Full chunks are shared between copies of the simulation, so a snapshot pays for the open chunk
-/// alone.
+/// Sealed segments and full chunks are shared between copies of the simulation, so a snapshot pays
+/// for the open chunk alone.
 ///
-/// Invariant: `log_start_offset <= high_watermark <= log_end_offset`, and batches follow one another
-/// without a gap.
+/// Invariant: `log_start_offset <= high_watermark <= log_end_offset`, and offsets rise from batch to
+/// batch. There are gaps where compaction took records out.
 #[derive(Clone, Debug, Serialize)]
 pub struct PartitionLog {
+    /// Segments before the active one, oldest first.
     #[serde(skip)]
-    closed: Vec<Arc<Vec<Batch>>>,
+    pub(super) sealed: Vec<Arc<Segment>>,
     #[serde(skip)]
-    open: Vec<Batch>,
-    log_start_offset: Offset,
-    log_end_offset: Offset,
-    high_watermark: Offset,
-    /// What the last checkpoint wrote; a restarted process begins with it.
-    high_watermark_checkpoint: Offset,
-    epochs: EpochCache,
-    size_bytes: u64,
-    producers: ProducerStates,
+    pub(super) active: Segment,
+    pub(super) log_start_offset: Offset,
+    pub(super) log_end_offset: Offset,
+    pub(super) high_watermark: Offset,
+    pub(super) epochs: EpochCache,
+    pub(super) size_bytes: u64,
+    pub(super) producers: ProducerStates,
+    pub(super) disk: Disk,
+    /// Files that wait to be removed.
+    pub(super) deleted: Vec<DeletedSegment>,
+    /// Offsets below it have been compacted (`cleaner-offset-checkpoint`).
+    pub(super) cleaner_checkpoint: Offset,
+    /// What the jitter of each segment is drawn from.
+    jitter_seed: u64,
+    /// What has happened since it was last asked for.
+    #[serde(skip)]
+    pub(super) changes: Vec<LogChange>,
+}
+
+/// What lies on the disk, whatever happens to the process or to the machine's memory.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct Disk {
+    /// Everything below it is known to be flushed (`recoveryPoint`).
+    pub(super) recovery_point: Offset,
+    /// Everything below it survives a loss of power. It lies beyond the recovery point after a
+    /// restart, when the broker does not know what the disk has.
+    pub(super) flushed_offset: Offset,
+    /// When the log was last flushed.
+    pub(super) last_flushed_at: SimTime,
+    /// The high watermark in `replication-offset-checkpoint`.
+    pub(super) high_watermark_checkpoint: Offset,
+    /// The recovery point in `recovery-point-offset-checkpoint`.
+    pub(super) recovery_point_checkpoint: Offset,
+    /// The start in `log-start-offset-checkpoint`.
+    pub(super) log_start_checkpoint: Offset,
+    /// Whether the process before ended in good order (`.kafka_cleanshutdown`).
+    pub(super) is_clean: bool,
+}
+
+/// A segment whose files wait to be removed, with `.deleted` behind their names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct DeletedSegment {
+    /// The offset that its files are named after.
+    pub base_offset: Offset,
+    /// Bytes of its batches.
+    pub size_bytes: u64,
+    /// When they are removed (`file.delete.delay.ms`).
+    pub removed_at: SimTime,
+}
+
+/// Something that a log did by itself while it was written to or looked after.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogChange {
+    /// A new segment began at this offset.
+    Rolled(Offset),
+    /// Everything below this offset has been flushed.
+    Flushed(Offset),
+    /// So many segments were deleted; the log starts here now.
+    Deleted(u32, DeletionReason, Offset),
+    /// The log starts here now.
+    StartMoved(Offset),
+    /// It was compacted: from and to which offset, bytes before and after.
+    Cleaned(Offset, Offset, u64, u64),
+    /// A new process read it again from this recovery point to its end.
+    Recovered(Offset, Offset),
+    /// The unflushed end was lost: where the log ended and where it ends now.
+    TailLost(Offset, Offset),
+    /// Everything was removed; the log begins anew at the second offset instead of ending at the
+    /// first.
+    StartedAnew(Offset, Offset),
+}
+
+/// What a write depends on beside the log itself.
+#[derive(Clone, Copy, Debug)]
+pub struct LogContext<'a> {
+    /// The topic's settings.
+    pub config: &'a TopicConfig,
+    /// The time.
+    pub now: SimTime,
 }
 
 /// Records that count, with their offsets, and those of open transactions with producer ids.
@@ -44,20 +118,33 @@ pub struct UnexpectedOffset {
 }
 
 impl PartitionLog {
-    /// An empty log.
-    pub fn new() -> Self {
+    /// An empty log that was created now; `jitter_seed` is what the jitter of its segments is drawn
+    /// from.
+    pub fn new(jitter_seed: u64, now: SimTime) -> Self {
         Self {
-            closed: Vec::new(),
-            open: Vec::new(),
+            sealed: Vec::new(),
+            active: Segment::new(Offset::ZERO, now),
             log_start_offset: Offset::ZERO,
             log_end_offset: Offset::ZERO,
             high_watermark: Offset::ZERO,
-            high_watermark_checkpoint: Offset::ZERO,
             epochs: EpochCache {
                 entries: Vec::new(),
             },
             size_bytes: 0,
             producers: ProducerStates::default(),
+            disk: Disk {
+                recovery_point: Offset::ZERO,
+                flushed_offset: Offset::ZERO,
+                last_flushed_at: now,
+                high_watermark_checkpoint: Offset::ZERO,
+                recovery_point_checkpoint: Offset::ZERO,
+                log_start_checkpoint: Offset::ZERO,
+                is_clean: false,
+            },
+            deleted: Vec::new(),
+            cleaner_checkpoint: Offset::ZERO,
+            jitter_seed,
+            changes: Vec::new(),
         }
     }
 
@@ -101,7 +188,7 @@ impl PartitionLog {
     }
 
     /// Reads again what the log says of its producers (`UnifiedLog.rebuildProducerState`).
-    fn rebuild_producers(&mut self) {
+    pub(super) fn rebuild_producers(&mut self) {
         let mut producers = std::mem::take(&mut self.producers);
         producers.clear();
         for batch in self.batches_from(self.log_start_offset) {
@@ -116,17 +203,61 @@ impl PartitionLog {
         self.size_bytes
     }
 
+    /// Segments whose files wait to be removed.
+    pub fn deleted(&self) -> &[DeletedSegment] {
+        &self.deleted
+    }
+
+    /// Its segments, oldest first; the last one is written to.
+    pub fn segments(&self) -> impl DoubleEndedIterator<Item = &Segment> {
+        self.sealed
+            .iter()
+            .map(|segment| &**segment)
+            .chain([&self.active])
+    }
+
+    /// Segments from the one that may hold `from` on.
+    pub(super) fn segments_from(&self, from: Offset) -> impl Iterator<Item = &Segment> {
+        // The segment before the first that begins later.
+        let later = self.sealed.partition_point(|one| one.base_offset() <= from);
+        let is_in_active = self.active.base_offset() <= from;
+        let skipped = later.saturating_sub(usize::from(!is_in_active));
+        self.segments().skip(skipped)
+    }
+
+    /// What has happened since the last call, oldest first.
+    pub fn take_changes(&mut self) -> Vec<LogChange> {
+        std::mem::take(&mut self.changes)
+    }
+
     /// Notes that a leader epoch begins at the end of the log.
     pub fn begin_epoch(&mut self, leader_epoch: i32) {
         self.epochs.assign(leader_epoch, self.log_end_offset);
     }
 
-    /// Appends as the leader: gives the batch its offsets and its epoch.
-    pub fn append_as_leader(&mut self, mut batch: Batch, leader_epoch: i32) -> Offset {
+    /// Appends as the leader: gives the batch its offsets, its epoch, the time of the append and,
+    /// where the topic wants that, its timestamps.
+    ///
+    /// # Source
+    /// `UnifiedLog.appendAsLeader`, `LogValidator`.
+    pub fn append_as_leader(
+        &mut self,
+        mut batch: Batch,
+        leader_epoch: i32,
+        around: LogContext<'_>,
+    ) -> Offset {
         batch.base_offset = self.log_end_offset;
         batch.leader_epoch = leader_epoch;
+        batch.appended_at = around.now;
+        if around.config.message_timestamp_type.is_log_append_time() {
+            let stamped = batch.records.iter().map(|record| Record {
+                timestamp: around.now,
+                ..record.clone()
+            });
+            batch.records = stamped.collect();
+        }
         let base_offset = batch.base_offset;
-        self.push(batch);
+        self.push(batch, around);
         base_offset
     }
 
@@ -134,26 +265,76 @@ impl PartitionLog {
     ///
     /// # Errors
     /// The batch begins before the end of the log.
-    pub fn append_as_follower(&mut self, batch: &Batch) -> Result<(), UnexpectedOffset> {
+    /// # Source
+    /// `UnifiedLog.appendAsFollower`.
+    pub fn append_as_follower(
+        &mut self,
+        batch: &Batch,
+        around: LogContext<'_>,
+    ) -> Result<(), UnexpectedOffset> {
         if batch.base_offset < self.log_end_offset {
-            return Err(UnexpectedOffset {
-                expected: self.log_end_offset,
-                found: batch.base_offset,
-            });
+            // The leader's log starts in the middle of its first batch: it is taken whole.
+            if 0 < self.size_bytes || batch.next_offset() <= self.log_end_offset {
+                return Err(UnexpectedOffset {
+                    expected: self.log_end_offset,
+                    found: batch.base_offset,
+                });
+            }
+            self.truncate_fully_and_start_at(batch.base_offset, around.now);
         }
-        self.push(batch.clone());
+        self.push(batch.clone(), around);
         Ok(())
     }
 
-    fn push(&mut self, batch: Batch) {
+    fn push(&mut self, batch: Batch, around: LogContext<'_>) {
+        let incoming = Incoming {
+            size_bytes: u64::from(batch.size_bytes),
+            last_offset: batch.last_offset(),
+            max_timestamp: batch.max_timestamp().map(|(at, _)| at),
+        };
+        let jitter = self.jitter_ms(around.config);
+        if self
+            .active
+            .must_roll(incoming, around.config, jitter, around.now)
+        {
+            self.roll(batch.base_offset, around.now);
+        }
         self.epochs.assign(batch.leader_epoch, batch.base_offset);
         self.log_end_offset = batch.next_offset();
-        self.size_bytes += u64::from(batch.size_bytes);
+        self.size_bytes += incoming.size_bytes;
         self.producers.on_append(&batch);
-        self.open.push(batch);
-        if self.open.len() == CHUNK {
-            self.closed.push(Arc::new(std::mem::take(&mut self.open)));
+        let interval = u64::try_from(around.config.index_interval_bytes).unwrap_or_default();
+        self.active.append(batch, interval, around.now);
+        if around.config.flush_messages <= self.log_end_offset - self.disk.recovery_point {
+            self.flush(self.log_end_offset, around.now);
         }
+    }
+
+    /// How much earlier than `segment.ms` the active segment is rolled.
+    fn jitter_ms(&self, config: &TopicConfig) -> u64 {
+        let most = config.segment_jitter_ms.min(config.segment_ms);
+        let Some(bound) = u64::try_from(most).ok().filter(|bound| 0 < *bound) else {
+            return 0;
+        };
+        let mut digest = Digest::new();
+        digest.fold(&(self.jitter_seed, self.active.base_offset()));
+        digest.value() % bound
+    }
+
+    /// Begins a new segment; what lies in the ones before is flushed.
+    ///
+    /// # Source
+    /// `LocalLog.roll`, `UnifiedLog.roll`.
+    /// # Simplified
+    /// The flush after a roll takes no time.
+    pub(super) fn roll(&mut self, expected: Offset, now: SimTime) {
+        let base_offset = expected.max(self.log_end_offset);
+        self.active.add_time_index_entry();
+        let next = Segment::new(base_offset, now);
+        let full = std::mem::replace(&mut self.active, next);
+        self.sealed.push(Arc::new(full));
+        self.changes.push(LogChange::Rolled(base_offset));
+        self.flush(base_offset, now);
     }
 
     /// Sets the high watermark, clamped into the log; true if it moved.
@@ -165,53 +346,59 @@ impl PartitionLog {
         moved
     }
 
-    /// Writes the high watermark to the checkpoint file.
-    pub fn checkpoint_high_watermark(&mut self) {
-        self.high_watermark_checkpoint = self.high_watermark;
-    }
-
-    /// What a process finds when it opens the log again: everything that was written, and the
-    /// high watermark of the last checkpoint.
-    pub fn reopen(&mut self) {
-        self.high_watermark = self.high_watermark_checkpoint.min(self.log_end_offset);
-        self.rebuild_producers();
-    }
-
     /// Cuts off everything from `end` on; true if something was cut.
-    pub fn truncate_to(&mut self, end: Offset) -> bool {
-        self.epochs
-            .truncate_from_end(end.max(self.log_start_offset));
+    ///
+    /// # Source
+    /// `UnifiedLog.truncateTo`.
+    pub fn truncate_to(&mut self, end: Offset, now: SimTime) -> bool {
         if self.log_end_offset <= end {
+            // An epoch that began at the end without a record goes all the same.
+            self.epochs.truncate_from_end(self.log_end_offset);
             return false;
         }
-        let end = end.max(self.log_start_offset);
-        while self
-            .open
-            .first()
-            .is_none_or(|batch| end < batch.base_offset)
+        let first = self.segments().next().map(Segment::base_offset);
+        if first.is_some_and(|first| end < first) {
+            self.truncate_fully_and_start_at(end, now);
+            return true;
+        }
+        while end < self.active.base_offset()
+            && let Some(segment) = self.sealed.pop()
         {
-            let Some(chunk) = self.closed.pop() else {
-                break;
-            };
-            self.open = Arc::unwrap_or_clone(chunk);
+            self.active = Arc::unwrap_or_clone(segment);
         }
-        while let Some(last) = self.open.pop() {
-            if last.next_offset() <= end {
-                self.open.push(last);
-                break;
-            }
-            self.size_bytes = self.size_bytes.saturating_sub(u64::from(last.size_bytes));
-            let kept = usize::try_from(end - last.base_offset).unwrap_or_default();
-            if 0 < kept {
-                self.open.push(shortened(&last, kept));
-                break;
-            }
-        }
+        self.active.truncate_to(end, now);
+        self.size_bytes = self.segments().map(Segment::size_bytes).sum();
         self.log_end_offset = end;
+        self.log_start_offset = self.log_start_offset.min(end);
         self.high_watermark = self.high_watermark.min(end);
-        self.high_watermark_checkpoint = self.high_watermark_checkpoint.min(end);
+        self.epochs.truncate_from_end(end);
+        self.cleaner_checkpoint = self.cleaner_checkpoint.min(end);
+        self.disk.truncate_to(end);
         self.rebuild_producers();
         true
+    }
+
+    /// Removes everything and begins anew at `start`.
+    ///
+    /// # Source
+    /// `UnifiedLog.truncateFullyAndStartAt`.
+    pub fn truncate_fully_and_start_at(&mut self, start: Offset, now: SimTime) {
+        let previous_end = self.log_end_offset;
+        self.sealed.clear();
+        self.active = Segment::new(start, now);
+        self.size_bytes = 0;
+        self.log_start_offset = start;
+        self.log_end_offset = start;
+        self.high_watermark = start;
+        self.epochs.clear();
+        self.producers.clear();
+        self.cleaner_checkpoint = start;
+        self.disk.truncate_to(start);
+        self.disk.recovery_point = start;
+        self.disk.flushed_offset = start;
+        self.disk.log_start_checkpoint = start;
+        self.changes
+            .push(LogChange::StartedAnew(previous_end, start));
     }
 
     /// Batches from the one that holds `from` on, up to `limit` (exclusive) and about `max_bytes`;
@@ -255,20 +442,18 @@ impl PartitionLog {
         bytes
     }
 
-    fn batches_from(&self, from: Offset) -> impl Iterator<Item = &Batch> {
-        let ends_before = |chunk: &[Batch]| chunk.last().is_some_and(|b| b.next_offset() <= from);
-        let skipped = self.closed.partition_point(|chunk| ends_before(chunk));
-        self.closed
-            .iter()
-            .skip(skipped)
-            .flat_map(move |chunk| first_holding(chunk, from))
-            .chain(first_holding(&self.open, from))
+    /// Batches from the one that holds `from` on, or the first after it.
+    pub fn batches_from(&self, from: Offset) -> impl Iterator<Item = &Batch> {
+        self.segments_from(from)
+            .flat_map(move |segment| segment.batches_from(from))
     }
 
     /// Every record with its offset, oldest first.
     pub fn records(&self) -> impl Iterator<Item = (Offset, &Record)> {
-        self.batches_from(self.log_start_offset)
+        let start = self.log_start_offset;
+        self.batches_from(start)
             .flat_map(Batch::entries)
+            .skip_while(move |(offset, _)| *offset < start)
     }
 
     /// Every record with its offset, as far as it counts: records of a transaction come where it
@@ -296,165 +481,12 @@ impl PartitionLog {
         (settled, open)
     }
 
-    /// The record at `offset`.
+    /// The record at `offset`; unset where there is none, or none any more.
     pub fn record(&self, offset: Offset) -> Option<&Record> {
         let batch = self.batches_from(offset).next()?;
         let mut entries = batch.entries();
         entries
             .find(|(at, _)| *at == offset)
             .map(|(_, record)| record)
-    }
-}
-
-impl Default for PartitionLog {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-fn first_holding(chunk: &[Batch], from: Offset) -> &[Batch] {
-    let skipped = chunk.partition_point(|batch| batch.next_offset() <= from);
-    chunk.get(skipped..).unwrap_or_default()
-}
-
-/// The first `count` records of a batch. Kafka cuts at batch boundaries of the file; a follower's
-/// divergence always lies on one, so this is reached only when a leader split a batch.
-fn shortened(batch: &Batch, count: usize) -> Batch {
-    let records: Arc<[Record]> = batch.records.iter().take(count).cloned().collect();
-    Batch {
-        last_offset_delta: u32::try_from(count).unwrap_or(u32::MAX).saturating_sub(1),
-        size_bytes: Batch::size_of(&records),
-        records,
-        ..batch.clone()
-    }
-}
-
-const CHUNK: usize = 256;
-
-#[cfg(test)]
-mod tests {
-    #[cfg(target_arch = "wasm32")]
-    use wasm_bindgen_test::wasm_bindgen_test as test;
-
-    use super::PartitionLog;
-    use crate::base::ids::{Offset, RecordId};
-    use crate::kernel::time::SimTime;
-    use crate::wire::record::{Batch, Record};
-    use std::sync::Arc;
-
-    fn batch(count: u64) -> Batch {
-        let records: Arc<[Record]> = (0..count)
-            .map(|id| Record::text(RecordId(id), None, Arc::from("v"), SimTime::ZERO))
-            .collect();
-        Batch::new(records)
-    }
-
-    fn log(batches: u64, each: u64) -> PartitionLog {
-        let mut log = PartitionLog::new();
-        for _ in 0..batches {
-            log.append_as_leader(batch(each), 0);
-        }
-        log
-    }
-
-    #[test]
-    fn offsets_and_high_watermark_b1_to_b5() {
-        let mut first = log(1, 3);
-        assert_eq!(first.log_end_offset(), Offset(3), "B1");
-        assert_eq!(
-            first.high_watermark(),
-            Offset(0),
-            "B1: an append does not move it"
-        );
-        first.update_high_watermark(Offset(1));
-        first.update_high_watermark(Offset(5));
-        assert_eq!(first.high_watermark(), Offset(3), "B2: clamped");
-        let mut second = log(6, 1);
-        second.update_high_watermark(Offset(6));
-        assert!(second.truncate_to(Offset(3)), "B3");
-        assert_eq!(
-            (second.log_end_offset(), second.high_watermark()),
-            (Offset(3), Offset(3)),
-            "B3"
-        );
-        let mut third = log(100, 1);
-        third.update_high_watermark(Offset(99));
-        assert!(!third.update_high_watermark(Offset(99)), "B5: no change");
-        assert!(third.update_high_watermark(Offset(100)), "B5");
-        assert!(!third.update_high_watermark(Offset(101)), "B5: clamped");
-    }
-
-    #[test]
-    fn the_leader_stamps_its_epoch_b19() {
-        let mut log = PartitionLog::new();
-        log.begin_epoch(72);
-        log.append_as_leader(batch(2), 72);
-        let (read, _) = log.read(Offset(0), Offset(2), 1_000, true);
-        assert!(read.iter().all(|batch| batch.leader_epoch == 72), "B19");
-        assert_eq!(log.epochs().entries(), [(72, Offset(0))], "B19");
-    }
-
-    #[test]
-    fn truncating_forgets_epochs_a18() {
-        let mut base = PartitionLog::new();
-        for (epoch, count) in [(0, 10), (1, 6), (2, 4)] {
-            for _ in 0..count {
-                base.append_as_leader(batch(1), epoch);
-            }
-        }
-        for (end, entries) in [(20, 3), (11, 2), (10, 1), (0, 0)] {
-            let mut cut = base.clone();
-            cut.truncate_to(Offset(end));
-            assert_eq!(
-                cut.epochs().entries().len(),
-                entries,
-                "A18: truncated to {end}"
-            );
-            assert_eq!(cut.log_end_offset(), Offset(end), "A18: truncated to {end}");
-        }
-    }
-
-    #[test]
-    fn reading_and_truncating_agree_across_chunks() {
-        let mut log = log(1_000, 2);
-        for from in [0, 1, 511, 512, 1_023, 1_024, 1_998, 1_999] {
-            let (batches, _) = log.read(Offset(from), Offset(2_000), u64::MAX, false);
-            let first = batches.first().expect("there is a batch");
-            assert!(first.base_offset <= Offset(from), "the batch holds {from}");
-            assert!(Offset(from) < first.next_offset(), "the batch holds {from}");
-            assert_eq!(
-                batches.last().expect("one").next_offset(),
-                Offset(2_000),
-                "to the end"
-            );
-        }
-        assert!(
-            log.read(Offset(2_000), Offset(2_000), 9, true).0.is_empty(),
-            "nothing at the end"
-        );
-        for end in [1_999, 1_500, 1_024, 513, 512, 7, 0] {
-            log.truncate_to(Offset(end));
-            let count = log.records().count();
-            assert_eq!(
-                i64::try_from(count),
-                Ok(end),
-                "records left after cutting to {end}"
-            );
-        }
-    }
-
-    #[test]
-    fn the_first_batch_may_exceed_the_budget() {
-        let log = log(3, 4);
-        let (none, _) = log.read(Offset(0), Offset(12), 1, false);
-        assert!(none.is_empty(), "a later partition keeps the budget");
-        let (one, bytes) = log.read(Offset(0), Offset(12), 1, true);
-        assert_eq!(one.len(), 1, "the first partition gives one batch");
-        assert_eq!(bytes, u64::from(one[0].size_bytes), "its bytes are counted");
-        assert_eq!(
-            log.bytes_between(Offset(0), Offset(12), 1),
-            bytes,
-            "enough is enough"
-        );
     }
 }

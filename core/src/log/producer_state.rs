@@ -281,6 +281,12 @@ impl ProducerStates {
         within.copied().collect()
     }
 
+    /// Where the last batch of a producer begins that its sequence is known by.
+    pub fn last_batch(&self, producer_id: i64) -> Option<Offset> {
+        let last = self.producer(producer_id)?.batches.last()?;
+        Some(last.base_offset)
+    }
+
     /// Forgets everything; the batches that are left are taken in anew after this.
     pub fn clear(&mut self) {
         *self = Self::default();

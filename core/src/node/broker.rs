@@ -72,6 +72,8 @@ pub struct BrokerStart {
     pub transaction_topic: TopicId,
     /// Identifies the process.
     pub incarnation_id: u64,
+    /// The run's seed.
+    pub seed: u64,
 }
 
 /// Why a request was sent.
@@ -91,7 +93,7 @@ impl Broker {
     pub fn new(start: BrokerStart, disk: BTreeMap<TopicPartition, PartitionLog>) -> Self {
         let controllers = Controllers::new(start.controllers.clone());
         let mut replicas = ReplicaManager::new(
-            start.id,
+            (start.id, start.seed),
             NodeId::Controller(ControllerId::default()),
             start.config.clone(),
             disk,
@@ -160,6 +162,9 @@ impl Broker {
             Request::Fetch(request) => self.replicas.handle_fetch(reply, request, out),
             Request::ListOffsets(request) => {
                 self.replicas.handle_list_offsets(reply, request, out);
+            }
+            Request::DeleteRecords(request) => {
+                self.replicas.handle_delete_records(reply, request, out);
             }
             Request::Metadata(request) => self.handle_metadata(reply, request, out),
             Request::FindCoordinator(request) => self.handle_find_coordinator(reply, request, out),

@@ -1,11 +1,12 @@
 //! A client process: a producer, a consumer, or a consumer with a producer inside.
 
-use crate::base::ids::{BrokerId, CorrelationId, NodeId, RecordId};
+use crate::base::ids::{BrokerId, CorrelationId, NodeId, Offset, RecordId};
 use crate::base::timer::Timer;
 use crate::client::admin::Admin;
 use crate::client::consumer::Consumer;
 use crate::client::producer::transaction::TransactionPhase;
 use crate::client::producer::{Producer, ToSend};
+use crate::client::record_deletion::RecordDeletion;
 use crate::kernel::rng::Stream;
 use crate::kernel::time::Span;
 use crate::trace::event::{Disconnect, TraceEvent};
@@ -28,6 +29,8 @@ pub struct Client {
     load: Option<Load>,
     /// Where a consumer's processed records go.
     output_topic: Option<Arc<str>>,
+    /// What the console has asked partitions' leaders for.
+    deletions: RecordDeletion,
     /// The id of the next record; it outlives the process.
     next_record_id: u64,
     /// How many transactions the producer had ended when a consumer's present one began; unset
@@ -92,6 +95,7 @@ impl Client {
             admin: start.admin,
             load: start.load,
             output_topic: start.output_topic,
+            deletions: RecordDeletion::default(),
             next_record_id: start.next_record_id,
             transaction_since: None,
         }
@@ -142,6 +146,7 @@ impl Client {
             .consumer
             .as_mut()
             .is_some_and(|consumer| consumer.on_response(from, correlation, response, out));
+        let taken = taken || self.deletions.on_response(correlation, response, out);
         if !taken && let Some(producer) = &mut self.producer {
             producer.on_response(from, correlation, response, out);
         }
@@ -168,6 +173,7 @@ impl Client {
             .consumer
             .as_mut()
             .is_some_and(|consumer| consumer.on_disconnect(peer, correlation, reason, out));
+        let taken = taken || self.deletions.on_disconnect(correlation, out);
         if !taken && let Some(producer) = &mut self.producer {
             producer.on_disconnect(peer, correlation, reason, out);
         }
@@ -207,15 +213,19 @@ impl Client {
         }
     }
 
-    /// Sends a record that a person typed: key, value and explicit partition.
+    /// Sends a record that a person typed: key, value and explicit partition. Without a value it is
+    /// a tombstone.
     pub fn send(
         &mut self,
         topic: &Arc<str>,
-        (key, value, partition): (Option<Arc<str>>, Arc<str>, Option<u32>),
+        (key, value, partition): (Option<Arc<str>>, Option<Arc<str>>, Option<u32>),
         out: &mut Out,
     ) {
         let record_id = self.take_record_id();
-        let record = Record::text(record_id, key, value, out.now);
+        let record = match value {
+            Some(value) => Record::text(record_id, key, value, out.now),
+            None => Record::tombstone(record_id, key, out.now),
+        };
         if let Some(producer) = &mut self.producer {
             let to_send = ToSend {
                 topic: topic.clone(),
@@ -223,6 +233,20 @@ impl Client {
                 record,
             };
             producer.send(to_send, out);
+        }
+    }
+
+    /// Asks for the records of a partition before an offset to be given up.
+    pub fn delete_records(
+        &mut self,
+        (topic, partition): (&Arc<str>, u32),
+        before: Offset,
+        out: &mut Out,
+    ) {
+        if let Some(producer) = &self.producer {
+            let metadata = producer.metadata();
+            self.deletions
+                .delete_records(metadata, (topic, partition), before, out);
         }
     }
 

@@ -3,7 +3,7 @@
 use crate::base::ids::{Offset, TopicPartition};
 use crate::kernel::time::SimTime;
 use crate::trace::out::ReplyTo;
-use crate::wire::api::{FetchRequest, ProducePartitionResponse};
+use crate::wire::api::{DeleteRecordsPartitionResponse, FetchRequest, ProducePartitionResponse};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -101,6 +101,16 @@ pub struct DelayedFetch {
     pub deadline: SimTime,
     /// What was asked.
     pub request: FetchRequest,
+}
+
+/// A delete-records request that waits for the other replicas (`DelayedDeleteRecords`).
+#[derive(Clone, Debug, Serialize)]
+pub struct DelayedDeleteRecords {
+    /// Whom to answer.
+    pub reply: ReplyTo,
+    /// Where each log must start, and the answer as it stands; the offset is unset once the answer
+    /// is final.
+    pub partitions: Vec<(Option<Offset>, DeleteRecordsPartitionResponse)>,
 }
 
 impl DelayedFetch {

@@ -1,20 +1,23 @@
 //! The partitions of one broker: reading, writing, replicating.
 
 mod alter;
+mod delete_records;
 mod fetch;
 mod fetcher;
 mod produce;
 mod transaction;
+mod upkeep;
 
 pub use fetcher::Fetcher;
 pub use produce::AppendError;
 
 use self::alter::AlterPartitionManager;
 use self::transaction::Verification;
-use super::purgatory::{DelayedFetch, DelayedProduce, Purgatory};
-use crate::base::config::BrokerConfig;
+use super::purgatory::{DelayedDeleteRecords, DelayedFetch, DelayedProduce, Purgatory};
+use crate::base::config::{BrokerConfig, TopicConfig};
 use crate::base::ids::{BrokerId, CorrelationId, NodeId, TopicPartition};
 use crate::base::timer::Timer;
+use crate::kernel::digest::Digest;
 use crate::kernel::time::Span;
 use crate::log::partition_log::PartitionLog;
 use crate::replication::partition::{Partition, Role, Surroundings};
@@ -33,6 +36,10 @@ pub struct ReplicaManager {
     config: Arc<BrokerConfig>,
     /// Whether a controlled shutdown has begun.
     is_shutting_down: bool,
+    /// What the topics that the metadata do not know (any more) are taken to have.
+    topic_default: Arc<TopicConfig>,
+    /// What the jitter of segments is drawn from.
+    seed: u64,
     /// The broker's registration; -1 before it has one.
     broker_epoch: i64,
     /// The cluster as this broker has replayed it.
@@ -42,6 +49,7 @@ pub struct ReplicaManager {
     alter: AlterPartitionManager,
     delayed_produces: Purgatory<DelayedProduce>,
     delayed_fetches: Purgatory<DelayedFetch>,
+    delayed_deletes: Purgatory<DelayedDeleteRecords>,
     next_delayed_id: u64,
     /// Requests to other brokers that have no answer yet.
     requests: BTreeMap<CorrelationId, Purpose>,
@@ -60,6 +68,8 @@ enum Purpose {
     Fetch(BrokerId),
     /// The end of this leader's log in this epoch, after a fetch out of range.
     EndOffset(BrokerId, TopicPartition, i32),
+    /// The start of this leader's log in this epoch, after its end had been no help.
+    StartOffset(BrokerId, TopicPartition, i32),
     /// A change of ISRs.
     AlterPartition,
     /// Whether partitions belong to a transaction.
@@ -76,25 +86,26 @@ pub enum LeadershipChange {
 }
 
 impl ReplicaManager {
-    /// A manager over the logs that the broker's disk holds.
+    /// A manager over the logs that the broker's disk holds; segments draw their jitter from the
+    /// run's seed.
     pub fn new(
-        id: BrokerId,
+        (id, seed): (BrokerId, u64),
         controller: NodeId,
         config: Arc<BrokerConfig>,
         disk: BTreeMap<TopicPartition, PartitionLog>,
     ) -> Self {
         let partitions = disk
             .into_iter()
-            .map(|(topic_partition, mut log)| {
-                log.reopen();
-                (topic_partition, Partition::new(topic_partition, log))
-            })
+            .map(|(topic_partition, log)| (topic_partition, Partition::new(topic_partition, log)))
             .collect();
+        let topic_default = Arc::new(TopicConfig::of_broker(&config));
         Self {
             id,
             controller: Some(controller),
             config,
             is_shutting_down: false,
+            topic_default,
+            seed,
             broker_epoch: -1,
             image: MetadataImage::default(),
             partitions,
@@ -102,6 +113,7 @@ impl ReplicaManager {
             alter: AlterPartitionManager::default(),
             delayed_produces: Purgatory::default(),
             delayed_fetches: Purgatory::default(),
+            delayed_deletes: Purgatory::default(),
             next_delayed_id: 0,
             requests: BTreeMap::new(),
             moved_high_watermarks: BTreeSet::new(),
@@ -153,15 +165,13 @@ impl ReplicaManager {
         self.is_shutting_down = true;
     }
 
-    /// Closes the logs in good order: what a crash would lose is on the disk.
-    pub fn shutdown_cleanly(&mut self) {
+    /// Opens the logs and starts the regular work.
+    pub fn start(&mut self, out: &mut Out) {
         for partition in self.partitions.values_mut() {
-            partition.log.checkpoint_high_watermark();
+            partition.log.reopen(out.now);
+            partition.note_log_changes(out);
         }
-    }
-
-    /// Starts the regular work.
-    pub fn start(&self, out: &mut Out) {
+        self.start_upkeep(out);
         // The phase of the check differs between brokers, so that they do not act in step.
         let phase = Span::from_millis(i64::from(self.id.0));
         out.arm(Timer::IsrCheck, self.isr_check_interval() + phase);
@@ -194,8 +204,10 @@ impl ReplicaManager {
                 .values_mut()
                 .for_each(|part| part.log.checkpoint_high_watermark());
             self.arm_checkpoint(out);
+        } else if let Timer::DeleteRecordsExpiry(id) = timer {
+            self.on_delete_records_expiry(*id, out);
         } else {
-            return false;
+            return self.on_upkeep(timer, out);
         }
         true
     }
@@ -287,10 +299,11 @@ impl ReplicaManager {
             lag_max: Span::from_millis(self.config.replica_lag_time_max_ms),
             now: out.now,
         };
-        let partition = self
-            .partitions
-            .entry(topic_partition)
-            .or_insert_with(|| Partition::new(topic_partition, PartitionLog::new()));
+        let partition = self.partitions.entry(topic_partition).or_insert_with(|| {
+            let mut digest = Digest::new();
+            digest.fold(&(self.seed, self.id, topic_partition));
+            Partition::new(topic_partition, PartitionLog::new(digest.value(), out.now))
+        });
         let led_before = partition.is_leader();
         let is_new_epoch = partition.apply(registration, around, out);
         let leads_now = partition.is_leader();
@@ -366,8 +379,15 @@ impl ReplicaManager {
         self.complete_fetches(topic_partition, out);
     }
 
+    /// The settings of a partition's topic.
+    fn topic_config(&self, topic_partition: TopicPartition) -> Arc<TopicConfig> {
+        let topic = self.image.topics.get(&topic_partition.topic);
+        topic.map_or_else(|| self.topic_default.clone(), |topic| topic.config.clone())
+    }
+
     /// Answers what waits for this partition and need not wait any longer.
     fn complete_delayed(&mut self, topic_partition: TopicPartition, out: &mut Out) {
+        self.complete_deletes(topic_partition, out);
         self.complete_produces(topic_partition, out);
         self.complete_fetches(topic_partition, out);
     }

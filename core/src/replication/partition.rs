@@ -4,7 +4,7 @@ use super::isr::{IsrState, PendingIsr};
 use super::remote::{FollowerFetch, RemoteReplica};
 use crate::base::ids::{BrokerId, Offset, TopicPartition};
 use crate::kernel::time::{SimTime, Span};
-use crate::log::partition_log::PartitionLog;
+use crate::log::partition_log::{LogChange, PartitionLog};
 use crate::trace::event::TraceEvent;
 use crate::trace::out::Out;
 use crate::wire::api::{AlterPartitionItem, AlterPartitionResult};
@@ -234,9 +234,6 @@ impl Partition {
         fetch_offset: Offset,
         last_fetched_epoch: i32,
     ) -> Result<Option<(i32, Offset)>, ErrorCode> {
-        if fetch_offset < self.log.log_start_offset() {
-            return Err(ErrorCode::OffsetOutOfRange);
-        }
         if last_fetched_epoch != -1 {
             let log_end_offset = self.log.log_end_offset();
             let (epoch, end) = self
@@ -246,11 +243,14 @@ impl Partition {
             if epoch == -1 || !end.is_known() {
                 return Err(ErrorCode::OffsetOutOfRange);
             }
+            if fetch_offset < self.log.log_start_offset() {
+                return Err(ErrorCode::OffsetOutOfRange);
+            }
             if epoch < last_fetched_epoch || end < fetch_offset {
                 return Ok(Some((epoch, end)));
             }
         }
-        if self.log.log_end_offset() < fetch_offset {
+        if fetch_offset < self.log.log_start_offset() || self.log.log_end_offset() < fetch_offset {
             return Err(ErrorCode::OffsetOutOfRange);
         }
         Ok(None)
@@ -476,15 +476,81 @@ impl Partition {
         self.truncate_to(target, out);
     }
 
+    /// Notes what the log has done by itself since the last call.
+    pub fn note_log_changes(&mut self, out: &mut Out) {
+        for change in self.log.take_changes() {
+            out.trace(log_event(self.topic_partition, change));
+        }
+    }
+
+    /// Drops the whole log and begins anew at `start`.
+    pub fn start_anew(&mut self, start: Offset, out: &mut Out) {
+        self.log.truncate_fully_and_start_at(start, out.now);
+        self.note_log_changes(out);
+    }
+
     /// Cuts the log at `target`.
     pub fn truncate_to(&mut self, target: Offset, out: &mut Out) {
         let previous_log_end_offset = self.log.log_end_offset();
-        if self.log.truncate_to(target) {
+        if self.log.truncate_to(target, out.now) {
+            self.note_log_changes(out);
             out.trace(TraceEvent::Truncated {
                 topic_partition: self.topic_partition,
                 previous_log_end_offset,
                 log_end_offset: self.log.log_end_offset(),
             });
+        }
+    }
+}
+
+/// What a log did by itself, as the trace says it.
+pub const fn log_event(topic_partition: TopicPartition, change: LogChange) -> TraceEvent {
+    match change {
+        LogChange::Rolled(base_offset) => TraceEvent::SegmentRolled {
+            topic_partition,
+            base_offset,
+        },
+        LogChange::Flushed(recovery_point) => TraceEvent::LogFlushed {
+            topic_partition,
+            recovery_point,
+        },
+        LogChange::Deleted(segments, reason, log_start_offset) => TraceEvent::SegmentsDeleted {
+            topic_partition,
+            segments,
+            reason,
+            log_start_offset,
+        },
+        LogChange::StartMoved(log_start_offset) => TraceEvent::LogStartOffsetAdvanced {
+            topic_partition,
+            log_start_offset,
+        },
+        LogChange::Cleaned(first_dirty_offset, end_offset, bytes_before, bytes_after) => {
+            TraceEvent::LogCleaned {
+                topic_partition,
+                first_dirty_offset,
+                end_offset,
+                bytes_before,
+                bytes_after,
+            }
+        }
+        LogChange::Recovered(recovery_point, log_end_offset) => TraceEvent::LogRecovered {
+            topic_partition,
+            recovery_point,
+            log_end_offset,
+        },
+        LogChange::TailLost(previous_log_end_offset, log_end_offset) => {
+            TraceEvent::UnflushedTailLost {
+                topic_partition,
+                previous_log_end_offset,
+                log_end_offset,
+            }
+        }
+        LogChange::StartedAnew(previous_log_end_offset, log_start_offset) => {
+            TraceEvent::LogStartedAnew {
+                topic_partition,
+                previous_log_end_offset,
+                log_start_offset,
+            }
         }
     }
 }

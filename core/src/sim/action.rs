@@ -5,7 +5,7 @@
 //! `\\` inside.
 
 use crate::base::config::{SettingError, TopicConfig, nearest};
-use crate::base::ids::{BrokerId, ClientId, ControllerId, NodeId};
+use crate::base::ids::{BrokerId, ClientId, ControllerId, NodeId, Offset};
 use crate::kernel::limits::{BROKERS_MAX, PARTITIONS_MAX, RECORD_TEXT_BYTES_MAX, SIM_TIME_MAX_US};
 use crate::kernel::time::{SimTime, Span, parse_span};
 use crate::sim::command::{AdminAction, Command};
@@ -146,8 +146,23 @@ pub const ACTIONS: &[ActionInfo] = &[
     },
     ActionInfo {
         verb: "send",
-        arguments: "TOPIC value=TEXT [key=TEXT] [partition=NUMBER] [count=NUMBER]",
-        doc: "The console producer sends a record, or several.",
+        arguments: "TOPIC value=TEXT|tombstone [key=TEXT] [partition=NUMBER] [count=NUMBER]",
+        doc: "The console producer sends a record, or several; a tombstone has no value and removes its key from a compacted topic.",
+    },
+    ActionInfo {
+        verb: "delete-records",
+        arguments: "TOPIC PARTITION OFFSET",
+        doc: "The console asks the leader to give up the records before an offset; -1 stands for the high watermark.",
+    },
+    ActionInfo {
+        verb: "power-loss-broker",
+        arguments: "ID",
+        doc: "The broker's machine loses power: its process dies, and of the records that were not flushed only a share is left on the disk.",
+    },
+    ActionInfo {
+        verb: "power-loss-all",
+        arguments: "",
+        doc: "The machines of all brokers lose power at once.",
     },
     ActionInfo {
         verb: "cut-link",
@@ -274,15 +289,25 @@ pub fn print(command: &Command, scenario: &Scenario) -> String {
             let key = key.as_ref().map(|key| format!(" key={}", quote(key)));
             let partition = partition.map(|partition| format!(" partition={partition}"));
             let count = (*count != 1).then(|| format!(" count={count}"));
+            let value = value.as_ref().map_or_else(
+                || String::from("tombstone"),
+                |value| format!("value={}", quote(value)),
+            );
             format!(
-                "send {}{} value={}{}{}",
+                "send {}{} {value}{}{}",
                 quote(topic),
                 key.unwrap_or_default(),
-                quote(value),
                 partition.unwrap_or_default(),
                 count.unwrap_or_default()
             )
         }
+        Command::DeleteRecords {
+            topic,
+            partition,
+            before,
+        } => format!("delete-records {} {partition} {before}", quote(topic)),
+        Command::PowerLossBroker(id) => format!("power-loss-broker {id}"),
+        Command::PowerLossAll => String::from("power-loss-all"),
         Command::CutLink(from, to) => {
             format!(
                 "cut-link {} {}",
@@ -366,6 +391,9 @@ pub fn verb(command: &Command, scenario: &Scenario) -> &'static str {
         Command::PauseClient(id, _) if is_consumer(id) => "pause-consumer",
         Command::PauseClient(..) => "pause-producer",
         Command::Send { .. } => "send",
+        Command::DeleteRecords { .. } => "delete-records",
+        Command::PowerLossBroker(_) => "power-loss-broker",
+        Command::PowerLossAll => "power-loss-all",
         Command::CutLink(..) => "cut-link",
         Command::HealLink(..) => "heal-link",
         Command::DropNext(..) => "drop-next",
@@ -486,6 +514,9 @@ impl<'a> Words<'a> {
             "restart-producer" => Command::RestartClient(self.producer()?),
             "pause-producer" => Command::PauseClient(self.producer()?, self.span(PAUSE)?),
             "send" => self.send()?,
+            "delete-records" => self.delete_records()?,
+            "power-loss-broker" => Command::PowerLossBroker(self.broker()?),
+            "power-loss-all" => Command::PowerLossAll,
             "cut-link" => {
                 let (from, to) = self.ends()?;
                 Command::CutLink(from, to)
@@ -509,16 +540,41 @@ impl<'a> Words<'a> {
         }
     }
 
+    fn delete_records(&mut self) -> Result<Command, ActionError> {
+        let topic = self.topic()?;
+        let partition = self.word("a partition's number")?;
+        let partition = self.number(&partition, &partition, 0, u32::MAX)?;
+        let word = self.word("an offset, or -1 for the high watermark")?;
+        match word.parse() {
+            Ok(offset) if -1 <= offset => Ok(Command::DeleteRecords {
+                topic,
+                partition,
+                before: Offset(offset),
+            }),
+            Ok(_) | Err(_) => {
+                let expected = String::from("an offset, or -1 for the high watermark");
+                Err(self.error(&word, expected))
+            }
+        }
+    }
+
     fn send(&mut self) -> Result<Command, ActionError> {
         let topic = self.topic()?;
         let (mut key, mut value, mut partition, mut count) = (None, None, None, None);
+        let mut is_tombstone = false;
         while let Some(word) = self.rest.next() {
+            if word == "tombstone" && !is_tombstone && value.is_none() {
+                is_tombstone = true;
+                continue;
+            }
             let Some((field, text)) = word.split_once('=') else {
                 return Err(self.unknown(&word, SEND_FIELDS, SEND_NAMES.iter().copied()));
             };
             match field {
                 "key" if key.is_none() => key = Some(self.record_text(text)?),
-                "value" if value.is_none() => value = Some(self.record_text(text)?),
+                "value" if value.is_none() && !is_tombstone => {
+                    value = Some(self.record_text(text)?);
+                }
                 "partition" if partition.is_none() => {
                     partition = Some(self.number(&word, text, 0, u32::MAX)?);
                 }
@@ -531,7 +587,9 @@ impl<'a> Words<'a> {
                 _ => return Err(self.unknown(field, SEND_FIELDS, SEND_NAMES.iter().copied())),
             }
         }
-        let value = value.ok_or_else(|| self.error("", String::from("value=TEXT")))?;
+        if value.is_none() && !is_tombstone {
+            return Err(self.error("", String::from("value=TEXT")));
+        }
         Ok(Command::Send {
             topic,
             key,

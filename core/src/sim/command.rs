@@ -1,6 +1,6 @@
 //! What a person can do to a run.
 
-use crate::base::ids::{BrokerId, ClientId, ControllerId, NodeId};
+use crate::base::ids::{BrokerId, ClientId, ControllerId, NodeId, Offset};
 use crate::kernel::time::{SimTime, Span};
 use crate::wire::api::ApiKey;
 use serde::Serialize;
@@ -47,12 +47,27 @@ pub enum Command {
         topic: Arc<str>,
         /// Key; unset for none.
         key: Option<Arc<str>>,
-        /// Value.
-        value: Arc<str>,
+        /// Value; unset for a tombstone.
+        value: Option<Arc<str>>,
         /// Explicit partition; unset leaves it to key or partitioner.
         partition: Option<u32>,
         /// How many times.
         count: u32,
+    },
+    /// `power-loss-broker 2`: the machine loses power; what was not flushed is lost but for a share
+    /// that the seed decides.
+    PowerLossBroker(BrokerId),
+    /// `power-loss-all`: every broker's machine loses power.
+    PowerLossAll,
+    /// `delete-records orders 0 5`: the console asks the leader to give up the records before an
+    /// offset.
+    DeleteRecords {
+        /// The topic.
+        topic: Arc<str>,
+        /// The partition.
+        partition: u32,
+        /// The first offset that stays; -1 stands for the high watermark.
+        before: Offset,
     },
     /// `cut-link 1 2`: nothing passes between the two, in either direction.
     CutLink(NodeId, NodeId),

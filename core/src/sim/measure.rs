@@ -811,6 +811,16 @@ impl Measures {
                 topic_partition,
                 log_end_offset,
                 ..
+            }
+            | TraceEvent::UnflushedTailLost {
+                topic_partition,
+                log_end_offset,
+                ..
+            }
+            | TraceEvent::LogStartedAnew {
+                topic_partition,
+                log_start_offset: log_end_offset,
+                ..
             } => {
                 let part = self.partitions.entry(*topic_partition).or_default();
                 part.end(broker, *log_end_offset);

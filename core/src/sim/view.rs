@@ -9,6 +9,8 @@ use crate::base::ids::{
 };
 use crate::base::timer::Timer;
 use crate::kernel::time::{SimTime, Span};
+use crate::log::cleaner::Cleanable;
+use crate::log::partition_log::DeletedSegment;
 use crate::trace::event::{GroupState, MemberState, QuorumState, Waiting};
 use crate::wire::api::ApiKey;
 use serde::Serialize;
@@ -165,6 +167,47 @@ pub struct ReplicaView {
     pub wanted_isr: Option<Vec<BrokerId>>,
     /// On the leader: what it believes of each follower.
     pub followers: Vec<FollowerView>,
+}
+
+/// A replica's log on the disk.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct LogView {
+    /// First offset that can be read.
+    pub log_start_offset: Offset,
+    /// Offsets below it are committed, as far as the replica knows.
+    pub high_watermark: Offset,
+    /// Where the log ends.
+    pub log_end_offset: Offset,
+    /// Everything below it is known to be flushed.
+    pub recovery_point: Offset,
+    /// Everything below it survives a loss of power.
+    pub flushed_offset: Offset,
+    /// Bytes in the log.
+    pub size_bytes: u64,
+    /// Its segments, oldest first; the last one is written to.
+    pub segments: Vec<SegmentView>,
+    /// Segments whose files wait to be removed.
+    pub deleted: Vec<DeletedSegment>,
+    /// What compaction could do now; unset for a log that is not compacted, and on a broker that is
+    /// down.
+    pub cleanable: Option<Cleanable>,
+}
+
+/// A segment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SegmentView {
+    /// The offset that its files are named after.
+    pub base_offset: Offset,
+    /// Its file's name: twenty digits and `.log`.
+    pub file: String,
+    /// Bytes of its batches.
+    pub size_bytes: u64,
+    /// The largest timestamp of its records; unset without records.
+    pub largest_timestamp: Option<SimTime>,
+    /// The offset index: offset and position in the file.
+    pub index: Vec<(Offset, u64)>,
+    /// The time index: timestamp and offset.
+    pub time_index: Vec<(SimTime, Offset)>,
 }
 
 /// What a leader believes of a follower.

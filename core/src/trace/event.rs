@@ -1,5 +1,6 @@
 //! Trace events.
 
+use crate::base::config::DeletionReason;
 use crate::base::ids::{
     BrokerId, ControllerId, CorrelationId, GroupId, InstanceId, MemberId, NodeId, Offset, PacketId,
     RecordId, TopicId, TopicPartition,
@@ -81,6 +82,8 @@ pub enum Waiting {
     Produce,
     /// A fetch until there is something to read.
     Fetch,
+    /// A delete-records request until every live replica starts where it asks.
+    DeleteRecords,
     /// An answer of the group coordinator until its record is replicated.
     CoordinatorAppend,
 }
@@ -471,6 +474,79 @@ trace_events! {
         /// The log end offset from now on.
         log_end_offset: Offset,
     }
+    /// A log begins a new segment; what lies before it is flushed.
+    SegmentRolled "segment-rolled" "UnifiedLog.roll" {
+        /// Which partition.
+        topic_partition: TopicPartition,
+        /// The offset that the new segment is named after.
+        base_offset: Offset,
+    }
+    /// A log deletes its oldest segments.
+    SegmentsDeleted "segments-deleted" "UnifiedLog.deleteOldSegments" {
+        /// Which partition.
+        topic_partition: TopicPartition,
+        /// How many.
+        segments: u32,
+        /// What let them go.
+        reason: DeletionReason,
+        /// Where the log starts from now on.
+        log_start_offset: Offset,
+    }
+    /// Records at the start of a log are given up: by request, or because the leader did so.
+    LogStartOffsetAdvanced "log-start-offset-advanced" "UnifiedLog.maybeIncrementLogStartOffset" {
+        /// Which partition.
+        topic_partition: TopicPartition,
+        /// Where the log starts from now on.
+        log_start_offset: Offset,
+    }
+    /// A log is compacted: of each key the last record stays.
+    LogCleaned "log-cleaned" "LogCleaner.cleanLog" {
+        /// Which partition.
+        topic_partition: TopicPartition,
+        /// The first offset that had not been compacted before.
+        first_dirty_offset: Offset,
+        /// The first offset that has not been compacted now.
+        end_offset: Offset,
+        /// Size of the log before, in bytes.
+        bytes_before: u64,
+        /// Size of the log from now on.
+        bytes_after: u64,
+    }
+    /// A log is flushed: its records survive a loss of power.
+    LogFlushed "log-flushed" "UnifiedLog.flush" {
+        /// Which partition.
+        topic_partition: TopicPartition,
+        /// Everything below it is flushed.
+        recovery_point: Offset,
+    }
+    /// A new process reads the unflushed end of a log again, because the one before did not end in
+    /// good order.
+    LogRecovered "log-recovered" "LogLoader.recoverLog" {
+        /// Which partition.
+        topic_partition: TopicPartition,
+        /// Where it begins to read.
+        recovery_point: Offset,
+        /// Where the log ends.
+        log_end_offset: Offset,
+    }
+    /// A machine that lost power has lost the end of a log that nobody had flushed.
+    UnflushedTailLost "unflushed-tail-lost" "Terrarium" {
+        /// Which partition.
+        topic_partition: TopicPartition,
+        /// Where the log ended before.
+        previous_log_end_offset: Offset,
+        /// Where it ends now.
+        log_end_offset: Offset,
+    }
+    /// A follower drops its whole log, because the leader's begins later.
+    LogStartedAnew "log-started-anew" "UnifiedLog.truncateFullyAndStartAt" {
+        /// Which partition.
+        topic_partition: TopicPartition,
+        /// Where the log ended before.
+        previous_log_end_offset: Offset,
+        /// Where it begins and ends now.
+        log_start_offset: Offset,
+    }
     /// A replica's high watermark moves.
     HighWatermarkAdvanced "high-watermark-advanced" "Partition.maybeIncrementLeaderHW" {
         /// Which partition.
@@ -796,5 +872,43 @@ trace_events! {
         error_code: ErrorCode,
         /// How many records.
         records: u32,
+    }
+}
+
+impl TraceEvent {
+    /// The partition, for what a log does while it is looked after: rolling, deleting, compacting,
+    /// flushing, recovering.
+    #[expect(
+        clippy::wildcard_enum_match_arm,
+        reason = "names the events of logs alone"
+    )]
+    pub const fn kept_log(&self) -> Option<&TopicPartition> {
+        match self {
+            Self::SegmentRolled {
+                topic_partition, ..
+            }
+            | Self::SegmentsDeleted {
+                topic_partition, ..
+            }
+            | Self::LogStartOffsetAdvanced {
+                topic_partition, ..
+            }
+            | Self::LogCleaned {
+                topic_partition, ..
+            }
+            | Self::LogFlushed {
+                topic_partition, ..
+            }
+            | Self::LogRecovered {
+                topic_partition, ..
+            }
+            | Self::UnflushedTailLost {
+                topic_partition, ..
+            }
+            | Self::LogStartedAnew {
+                topic_partition, ..
+            } => Some(topic_partition),
+            _ => None,
+        }
     }
 }

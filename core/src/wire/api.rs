@@ -7,6 +7,7 @@ use crate::base::config::{Acks, IsolationLevel, TopicConfig};
 use crate::base::ids::{
     BrokerId, ControllerId, GroupId, InstanceId, MemberId, Offset, TopicId, TopicPartition,
 };
+use crate::kernel::time::SimTime;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
@@ -57,6 +58,7 @@ apis! {
     Produce "Produce" [ProduceRequest, ProduceResponse] "Appends batches."
     Fetch "Fetch" [FetchRequest, FetchResponse] "Reads batches, for consumers and followers."
     ListOffsets "ListOffsets" [ListOffsetsRequest, ListOffsetsResponse] "Finds the first or last offset."
+    DeleteRecords "DeleteRecords" [DeleteRecordsRequest, DeleteRecordsResponse] "Gives up the records before an offset."
     Metadata "Metadata" [MetadataRequest, MetadataResponse] "Tells clients who leads what."
     FindCoordinator "FindCoordinator" [FindCoordinatorRequest, FindCoordinatorResponse] "Finds a group's coordinator."
     JoinGroup "JoinGroup" [JoinGroupRequest, JoinGroupResponse] "Joins a group; parked until the join phase ends."
@@ -212,13 +214,57 @@ pub enum OffsetQuery {
     LastStable,
     /// The log end offset, as a follower asks for it.
     LogEnd,
+    /// Timestamp -3: the record with the largest timestamp (KIP-734).
+    MaxTimestamp,
+    /// The first record with this timestamp or a later one.
+    Timestamp(SimTime),
 }
 
 /// Answer to `ListOffsets`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct ListOffsetsResponse {
-    /// One entry a partition: error and offset, -1 on error.
-    pub partitions: Vec<(TopicPartition, ErrorCode, Offset)>,
+    /// One entry a partition.
+    pub partitions: Vec<ListOffsetsPartitionResponse>,
+}
+
+/// Which offset a partition has where it was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct ListOffsetsPartitionResponse {
+    /// Which partition.
+    pub topic_partition: TopicPartition,
+    /// Whether it could be said.
+    pub error_code: ErrorCode,
+    /// The offset; -1 on error, and when no record is so late.
+    pub offset: Offset,
+    /// The record's timestamp, where a timestamp was asked for; unset stands for Kafka's -1.
+    pub timestamp: Option<SimTime>,
+}
+
+/// `DeleteRecords`: the log start offset moves to these offsets.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct DeleteRecordsRequest {
+    /// The partitions with the first offset that stays; -1 stands for the high watermark.
+    pub partitions: Vec<(TopicPartition, Offset)>,
+    /// How long the broker may park the request, in milliseconds.
+    pub timeout_ms: i64,
+}
+
+/// Answer to `DeleteRecords`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct DeleteRecordsResponse {
+    /// One entry a partition.
+    pub partitions: Vec<DeleteRecordsPartitionResponse>,
+}
+
+/// What became of one partition's records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct DeleteRecordsPartitionResponse {
+    /// Which partition.
+    pub topic_partition: TopicPartition,
+    /// Whether the records are gone everywhere.
+    pub error_code: ErrorCode,
+    /// The least start of the log over the live replicas; -1 on error.
+    pub low_watermark: Offset,
 }
 
 /// `Metadata`.
@@ -908,7 +954,10 @@ impl Response {
         match self {
             Self::Produce(response) => first(response.partitions.iter().map(|p| p.error_code)),
             Self::Fetch(response) => first(response.partitions.iter().map(|p| p.error_code)),
-            Self::ListOffsets(response) => first(response.partitions.iter().map(|p| p.1)),
+            Self::ListOffsets(response) => first(response.partitions.iter().map(|p| p.error_code)),
+            Self::DeleteRecords(response) => {
+                first(response.partitions.iter().map(|p| p.error_code))
+            }
             Self::Metadata(response) => first(response.topics.iter().map(|t| t.error_code)),
             Self::FindCoordinator(response) => response.error_code,
             Self::JoinGroup(response) => response.error_code,

@@ -59,6 +59,7 @@ error_codes! {
     CoordinatorNotAvailable, 15, true, "COORDINATOR_NOT_AVAILABLE", "The group has no coordinator now.";
     NotCoordinator, 16, true, "NOT_COORDINATOR", "This broker does not coordinate the group.";
     InvalidTopicException, 17, false, "INVALID_TOPIC_EXCEPTION", "The topic's name is not valid.";
+    RecordListTooLarge, 18, false, "RECORD_LIST_TOO_LARGE", "The batch is larger than segment.bytes.";
     NotEnoughReplicas, 19, true, "NOT_ENOUGH_REPLICAS", "The ISR has fewer members than min.insync.replicas; nothing was written.";
     NotEnoughReplicasAfterAppend, 20, true, "NOT_ENOUGH_REPLICAS_AFTER_APPEND", "The ISR fell below min.insync.replicas after the record was written.";
     InvalidRequiredAcks, 21, false, "INVALID_REQUIRED_ACKS", "acks must be 0, 1 or all.";
@@ -76,6 +77,7 @@ error_codes! {
     InvalidConfig, 40, false, "INVALID_CONFIG", "The setting or its value is not valid.";
     NotController, 41, true, "NOT_CONTROLLER", "This node is not the active controller, or it is behind.";
     InvalidRequest, 42, false, "INVALID_REQUEST", "The request makes no sense.";
+    PolicyViolation, 44, false, "POLICY_VIOLATION", "The topic's settings do not allow it.";
     OutOfOrderSequenceNumber, 45, false, "OUT_OF_ORDER_SEQUENCE_NUMBER", "The sequence number is not the next one of this producer.";
     DuplicateSequenceNumber, 46, false, "DUPLICATE_SEQUENCE_NUMBER", "The batch has been written before.";
     InvalidProducerEpoch, 47, false, "INVALID_PRODUCER_EPOCH", "The producer's epoch is over: another instance has taken its place.";
@@ -98,6 +100,7 @@ error_codes! {
     FencedInstanceId, 82, false, "FENCED_INSTANCE_ID", "Another member has taken over this group.instance.id.";
     EligibleLeadersNotAvailable, 83, true, "ELIGIBLE_LEADERS_NOT_AVAILABLE", "No replica of the partition can lead now.";
     ElectionNotNeeded, 84, false, "ELECTION_NOT_NEEDED", "The partition has the leader that the election would give it.";
+    InvalidRecord, 87, false, "INVALID_RECORD", "A record is not valid here: in a compacted topic each needs a key.";
     UnstableOffsetCommit, 88, true, "UNSTABLE_OFFSET_COMMIT", "A transactional commit of this offset is still open.";
     ProducerFenced, 90, false, "PRODUCER_FENCED", "A newer producer with the same transactional id has taken over.";
     InvalidUpdateVersion, 95, false, "INVALID_UPDATE_VERSION", "The partition epoch in the request is behind the controller's.";

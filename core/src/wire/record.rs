@@ -386,11 +386,12 @@ impl Record {
     }
 
     /// A record without a value: in a compacted topic it removes its key.
-    pub fn tombstone(record_id: RecordId, key: Arc<str>, at: SimTime) -> Self {
-        let length = u32::try_from(key.len()).unwrap_or(u32::MAX / 2);
+    pub fn tombstone(record_id: RecordId, key: Option<Arc<str>>, at: SimTime) -> Self {
+        let length = key.as_ref().map_or(0, |key| key.len());
+        let length = u32::try_from(length).unwrap_or(u32::MAX / 2);
         Self {
             record_id,
-            key: Some(key),
+            key,
             value: RecordValue::Null,
             timestamp: at,
             size_bytes: Self::OVERHEAD_BYTES + length,

@@ -576,7 +576,7 @@ impl Session {
             Ok(partition) => Ok(Command::Send {
                 topic: Arc::from(topic),
                 key: (!form.key.is_empty()).then(|| Arc::from(form.key.as_str())),
-                value: Arc::from(form.value.as_str()),
+                value: Some(Arc::from(form.value.as_str())),
                 partition,
                 count: 1,
             }),

@@ -201,6 +201,6 @@ fn partition_of(event: &TraceEvent) -> Option<TopicPartition> {
         | TraceEvent::BatchFailed {
             topic_partition, ..
         } => Some(*topic_partition),
-        _ => None,
+        _ => event.kept_log().copied(),
     }
 }

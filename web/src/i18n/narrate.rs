@@ -2,7 +2,8 @@
 
 use super::Catalog;
 use std::sync::Arc;
-use terrarium_core::base::ids::{BrokerId, MemberId, NodeId, TopicId, TopicPartition};
+use terrarium_core::base::config::DeletionReason;
+use terrarium_core::base::ids::{BrokerId, MemberId, NodeId, Offset, TopicId, TopicPartition};
 use terrarium_core::sim::scenario::Scenario;
 use terrarium_core::trace::event::{Disconnect, TraceEntry, TraceEvent, Waiting};
 use terrarium_core::wire::api::Response;
@@ -84,6 +85,7 @@ impl Narrator<'_> {
             Waiting::Sync => "waiting.sync",
             Waiting::Produce => "waiting.produce",
             Waiting::Fetch => "waiting.fetch",
+            Waiting::DeleteRecords => "waiting.delete-records",
             Waiting::CoordinatorAppend => "waiting.coordinator-append",
         })
     }
@@ -124,6 +126,7 @@ impl Narrator<'_> {
                 self.add_wire_args(event, args);
                 self.add_cluster_args(event, args);
                 self.add_replica_args(event, args);
+                self.add_log_args(event, args);
                 self.add_group_args(event, args);
                 self.add_client_args(event, args);
                 self.add_producer_args(event, args);
@@ -302,6 +305,15 @@ impl Narrator<'_> {
             }
             _ => {}
         }
+    }
+
+    fn add_log_args(&self, event: &TraceEvent, args: &mut Args) {
+        let Some((topic_partition, before, end)) = log_event(event) else {
+            return;
+        };
+        args.push(("partition", self.partition(topic_partition)));
+        args.push(("before", before));
+        args.push(("end", end.to_string()));
     }
 
     fn add_group_args(&self, event: &TraceEvent, args: &mut Args) {
@@ -646,4 +658,66 @@ pub(crate) fn timer_name(timer: &terrarium_core::base::timer::Timer) -> String {
 /// The error of a response: its own, or the first one of its partitions.
 pub(crate) fn error_of(body: &Response) -> ErrorCode {
     body.error_code()
+}
+
+/// What an event of a log is about: the partition, what was before or why, and where it ends.
+fn log_event(event: &TraceEvent) -> Option<(TopicPartition, String, Offset)> {
+    Some(match event {
+        TraceEvent::SegmentRolled {
+            topic_partition,
+            base_offset,
+        } => (
+            *topic_partition,
+            format!("{:020}", base_offset.0),
+            *base_offset,
+        ),
+        TraceEvent::SegmentsDeleted {
+            topic_partition,
+            reason,
+            log_start_offset,
+            ..
+        } => {
+            let reason = match reason {
+                DeletionReason::StartOffset => "log start offset",
+                DeletionReason::Size => "retention.bytes",
+                DeletionReason::Time => "retention.ms",
+            };
+            (*topic_partition, reason.to_owned(), *log_start_offset)
+        }
+        TraceEvent::LogStartOffsetAdvanced {
+            topic_partition,
+            log_start_offset,
+        } => (*topic_partition, String::new(), *log_start_offset),
+        TraceEvent::LogCleaned {
+            topic_partition,
+            bytes_before,
+            bytes_after,
+            end_offset,
+            ..
+        } => (
+            *topic_partition,
+            format!("{bytes_before} → {bytes_after}"),
+            *end_offset,
+        ),
+        TraceEvent::LogFlushed {
+            topic_partition,
+            recovery_point,
+        } => (*topic_partition, String::new(), *recovery_point),
+        TraceEvent::LogRecovered {
+            topic_partition,
+            recovery_point: before,
+            log_end_offset: end,
+        }
+        | TraceEvent::UnflushedTailLost {
+            topic_partition,
+            previous_log_end_offset: before,
+            log_end_offset: end,
+        }
+        | TraceEvent::LogStartedAnew {
+            topic_partition,
+            previous_log_end_offset: before,
+            log_start_offset: end,
+        } => (*topic_partition, before.to_string(), *end),
+        _ => return None,
+    })
 }

@@ -271,6 +271,7 @@ fn parked_hint(view: &View<'_>, parked: &ParkedView) -> String {
         Waiting::Produce if others.is_empty() => view.say("stage.hint-parked-append", &args),
         Waiting::Produce => view.say("stage.hint-parked-produce", &args),
         Waiting::Fetch => view.say("stage.hint-parked-fetch", &args),
+        Waiting::DeleteRecords => view.say("stage.hint-parked-delete", &args),
         Waiting::CoordinatorAppend => view.say("stage.hint-parked-append", &args),
     }
 }

@@ -1,6 +1,7 @@
 //! Broker and controller settings.
 
-use super::settings;
+use super::{CleanupPolicy, TimestampType, settings};
+use crate::kernel::rng::Ratio;
 
 settings! {
     /// Settings of every broker of a cluster.
@@ -59,6 +60,66 @@ settings! {
             "Milliseconds after its last transaction that a transactional id is forgotten.";
         transaction_partition_verification_enable: bool = true, "transaction.partition.verification.enable", "true or false", None,
             "Whether a leader asks the coordinator before the first append of a transaction (KIP-890).";
+        transaction_state_log_segment_bytes: i64 = 104_857_600, "transaction.state.log.segment.bytes", "a number from 1 to 2147483647", Some(1..=2_147_483_647),
+            "segment.bytes of `__transaction_state`, which is compacted.";
+        message_max_bytes: i64 = 1_048_588, "message.max.bytes", "a number from 0 to 2147483647", Some(0..=2_147_483_647),
+            "Largest record batch that a log accepts; a topic may override it with max.message.bytes.";
+        log_segment_bytes: i64 = 1_073_741_824, "log.segment.bytes", "a number from 14 to 2147483647", Some(14..=2_147_483_647),
+            "Bytes after which a new segment begins; a topic may override it with segment.bytes.";
+        log_roll_ms: Option<i64> = None, "log.roll.ms", "null or a number from 1 to 9223372036854775807", Some(1..=i64::MAX),
+            "Milliseconds after which a new segment begins; log.roll.hours when unset.";
+        log_roll_hours: i64 = 168, "log.roll.hours", "a number from 1 to 2147483647", Some(1..=2_147_483_647),
+            "Hours after which a new segment begins.";
+        log_roll_jitter_ms: Option<i64> = None, "log.roll.jitter.ms", "null or a number from 0 to 9223372036854775807", Some(0..=i64::MAX),
+            "Milliseconds by which at most a segment is rolled early; log.roll.jitter.hours when unset.";
+        log_roll_jitter_hours: i64 = 0, "log.roll.jitter.hours", "a number from 0 to 2147483647", Some(0..=2_147_483_647),
+            "Hours by which at most a segment is rolled early.";
+        log_index_size_max_bytes: i64 = 10_485_760, "log.index.size.max.bytes", "a number from 24 to 2147483647", Some(24..=2_147_483_647),
+            "Largest index of a segment, in bytes.";
+        log_index_interval_bytes: i64 = 4_096, "log.index.interval.bytes", "a number from 0 to 2147483647", Some(0..=2_147_483_647),
+            "Bytes between two entries of the indexes.";
+        log_retention_ms: Option<i64> = None, "log.retention.ms", "null or a number from -1 to 9223372036854775807", Some(-1..=i64::MAX),
+            "Milliseconds that segments are kept; log.retention.minutes when unset.";
+        log_retention_minutes: Option<i64> = None, "log.retention.minutes", "null or a number from -1 to 2147483647", Some(-1..=2_147_483_647),
+            "Minutes that segments are kept; log.retention.hours when unset.";
+        log_retention_hours: i64 = 168, "log.retention.hours", "a number from -1 to 2147483647", Some(-1..=2_147_483_647),
+            "Hours that segments are kept; -1 for ever.";
+        log_retention_bytes: i64 = -1, "log.retention.bytes", "a number from -1 to 9223372036854775807", Some(-1..=i64::MAX),
+            "Bytes of each partition that stay at least when segments are deleted by size; -1 for no limit.";
+        log_retention_check_interval_ms: i64 = 300_000, "log.retention.check.interval.ms", "a number from 1 to 9223372036854775807", Some(1..=i64::MAX),
+            "Milliseconds between two looks for segments to delete; compacted logs are looked after by the cleaner. Kafka: LogManager.cleanupLogs.";
+        log_initial_task_delay_ms: i64 = 30_000, "log.initial.task.delay.ms", "a number from 0 to 9223372036854775807", Some(0..=i64::MAX),
+            "Milliseconds after the start of a broker before segments are deleted and recovery points are written (KIP-1076).";
+        log_segment_delete_delay_ms: i64 = 60_000, "log.segment.delete.delay.ms", "a number from 0 to 9223372036854775807", Some(0..=i64::MAX),
+            "Milliseconds that the files of a deleted segment stay on the disk.";
+        log_cleanup_policy: CleanupPolicy = CleanupPolicy::Delete, "log.cleanup.policy", "delete, compact or compact,delete", None,
+            "What becomes of old records of topics that do not say so themselves.";
+        log_message_timestamp_type: TimestampType = TimestampType::CreateTime, "log.message.timestamp.type", "CreateTime or LogAppendTime", None,
+            "Whose clock stamps the records of topics that do not say so themselves.";
+        log_cleaner_enable: bool = true, "log.cleaner.enable", "true or false", None,
+            "Whether compacted topics are compacted at all.";
+        log_cleaner_backoff_ms: i64 = 15_000, "log.cleaner.backoff.ms", "a number from 1 to 9223372036854775807", Some(1..=i64::MAX),
+            "Milliseconds that the cleaner waits when it has found nothing to compact. Kafka: LogCleaner.CleanerThread.";
+        log_cleaner_delete_retention_ms: i64 = 86_400_000, "log.cleaner.delete.retention.ms", "a number from 0 to 9223372036854775807", Some(0..=i64::MAX),
+            "Milliseconds that a tombstone stays after the first compaction that has seen it.";
+        log_cleaner_min_compaction_lag_ms: i64 = 0, "log.cleaner.min.compaction.lag.ms", "a number from 0 to 9223372036854775807", Some(0..=i64::MAX),
+            "Milliseconds that a record stays before it may be compacted.";
+        log_cleaner_max_compaction_lag_ms: i64 = i64::MAX, "log.cleaner.max.compaction.lag.ms", "a number from 1 to 9223372036854775807", Some(1..=i64::MAX),
+            "Milliseconds after which a record is compacted although the log is not dirty enough.";
+        log_cleaner_min_cleanable_ratio: Ratio = Ratio::per_million(500_000), "log.cleaner.min.cleanable.ratio", "a number from 0 to 1, such as 0.5", None,
+            "Share of dirty bytes above which a log is compacted.";
+        log_flush_interval_messages: i64 = i64::MAX, "log.flush.interval.messages", "a number from 1 to 9223372036854775807", Some(1..=i64::MAX),
+            "Records after which a log is flushed to the disk; by default never.";
+        log_flush_interval_ms: Option<i64> = None, "log.flush.interval.ms", "null or a number from 0 to 9223372036854775807", Some(0..=i64::MAX),
+            "Milliseconds after which a log is flushed; log.flush.scheduler.interval.ms when unset.";
+        log_flush_scheduler_interval_ms: i64 = i64::MAX, "log.flush.scheduler.interval.ms", "a number from 1 to 9223372036854775807", Some(1..=i64::MAX),
+            "Milliseconds between two looks for logs to flush; by default never. Kafka: LogManager.flushDirtyLogs.";
+        log_flush_offset_checkpoint_interval_ms: i64 = 60_000, "log.flush.offset.checkpoint.interval.ms", "a number from 1 to 2147483647", Some(1..=2_147_483_647),
+            "Milliseconds between two checkpoints of the recovery points.";
+        log_flush_start_offset_checkpoint_interval_ms: i64 = 60_000, "log.flush.start.offset.checkpoint.interval.ms", "a number from 1 to 2147483647", Some(1..=2_147_483_647),
+            "Milliseconds between two checkpoints of the starts of the logs.";
+        offsets_topic_segment_bytes: i64 = 104_857_600, "offsets.topic.segment.bytes", "a number from 1 to 2147483647", Some(1..=2_147_483_647),
+            "segment.bytes of `__consumer_offsets`, which is compacted.";
         group_initial_rebalance_delay_ms: i64 = 3_000, "group.initial.rebalance.delay.ms", "a number from 0 to 2147483647", Some(0..=2_147_483_647),
             "Milliseconds that the first rebalance of an empty group waits for more members (KIP-134).";
         group_min_session_timeout_ms: i64 = 6_000, "group.min.session.timeout.ms", "a number from 1 to 2147483647", Some(1..=2_147_483_647),

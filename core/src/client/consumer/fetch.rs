@@ -2,6 +2,7 @@
 
 use super::position::{Buffered, Progress};
 use super::{Consumer, Purpose};
+use crate::base::config::AutoOffsetReset;
 use crate::base::ids::{BrokerId, NodeId, Offset, TopicPartition};
 use crate::base::timer::Timer;
 use crate::trace::out::Out;
@@ -11,6 +12,7 @@ use crate::wire::api::{
 use crate::wire::error_code::ErrorCode;
 use crate::wire::record::{Batch, Record, RecordValue};
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
 impl Consumer {
     /// While a commit before a rebalance is awaited, nothing more is fetched or returned.
@@ -144,6 +146,12 @@ impl Consumer {
                     .buffered
                     .extend(visible(&response.batches, &response.aborted));
                 self.buffered.push_back(topic_partition);
+                true
+            }
+            ErrorCode::OffsetOutOfRange
+                if self.settings.config.auto_offset_reset == AutoOffsetReset::None =>
+            {
+                self.fail(&Arc::from("OffsetOutOfRangeException"), out);
                 true
             }
             ErrorCode::OffsetOutOfRange => {

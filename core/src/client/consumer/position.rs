@@ -246,8 +246,9 @@ impl Consumer {
         out: &mut Out,
     ) {
         let mut failed = Vec::new();
-        for (topic_partition, error_code, offset) in &response.partitions {
-            if !error_code.is_none() {
+        for one in &response.partitions {
+            let (topic_partition, offset) = (&one.topic_partition, &one.offset);
+            if !one.error_code.is_none() {
                 failed.push(*topic_partition);
                 continue;
             }

@@ -100,6 +100,17 @@ pub const EVENT_FILTERS: &[(&str, &[&str])] = &[
     ),
     ("appended", &["broker", "topic", "partition", "flag"]),
     ("truncated", &["broker", "topic", "partition"]),
+    ("segment-rolled", &["broker", "topic", "partition"]),
+    ("segments-deleted", &["broker", "topic", "partition"]),
+    (
+        "log-start-offset-advanced",
+        &["broker", "topic", "partition"],
+    ),
+    ("log-cleaned", &["broker", "topic", "partition"]),
+    ("log-flushed", &["broker", "topic", "partition"]),
+    ("log-recovered", &["broker", "topic", "partition"]),
+    ("unflushed-tail-lost", &["broker", "topic", "partition"]),
+    ("log-started-anew", &["broker", "topic", "partition"]),
     (
         "high-watermark-advanced",
         &["broker", "topic", "partition", "flag"],
@@ -437,7 +448,10 @@ impl<'a> Facts<'a> {
                 text: Some(exception),
                 ..self
             },
-            _ => self,
+            _ => match event.kept_log() {
+                Some(topic_partition) => self.on(topic_partition),
+                None => self,
+            },
         }
     }
 

@@ -216,7 +216,7 @@ fn read_topic<'a>(
         (None, Some(replicas)) => count(replicas.len()),
         (None, None) => of_cluster(cluster.default_replication_factor),
     };
-    let mut config = TopicConfig::of_cluster(cluster);
+    let mut config = TopicConfig::of_broker(cluster);
     configure(reader, table, |name, value| config.set(name, value));
     Some(TopicSpec {
         name,

@@ -2,14 +2,22 @@
 use wasm_bindgen_test::wasm_bindgen_test as test;
 
 use super::Checked;
+use crate::base::config::TopicConfig;
 use crate::base::ids::{Offset, RecordId};
 use crate::kernel::time::{SimTime, Span};
-use crate::log::partition_log::PartitionLog;
+use crate::log::partition_log::{LogContext, PartitionLog};
 use crate::wire::error_code::ErrorCode;
 use crate::wire::record::{Batch, ProducerStamp, Record};
 use std::sync::Arc;
 
 const PRODUCER: i64 = 7;
+
+fn around() -> LogContext<'static> {
+    LogContext {
+        config: Box::leak(Box::new(TopicConfig::default())),
+        now: SimTime::ZERO,
+    }
+}
 
 fn records(count: u64) -> Arc<[Record]> {
     (0..count)
@@ -53,7 +61,7 @@ fn marker(producer_id: i64, producer_epoch: i16, is_commit: bool) -> Batch {
 fn append(log: &mut PartitionLog, batch: Batch) -> Result<Checked, ErrorCode> {
     let checked = log.producers().check(&batch)?;
     if checked == Checked::New {
-        log.append_as_leader(batch, 0);
+        log.append_as_leader(batch, 0, around());
     }
     Ok(checked)
 }
@@ -62,7 +70,7 @@ const OUT_OF_ORDER: Result<Checked, ErrorCode> = Err(ErrorCode::OutOfOrderSequen
 
 #[test]
 fn sequences_and_epochs_j6_j7() {
-    let mut log = PartitionLog::new();
+    let mut log = PartitionLog::new(0, SimTime::ZERO);
     for sequence in [0, 1] {
         assert_eq!(
             append(&mut log, batch(0, sequence, 1)),
@@ -97,7 +105,7 @@ fn sequences_and_epochs_j6_j7() {
 #[test]
 fn the_sequence_wraps_j8() {
     for (next, expected) in [(0, Ok(Checked::New)), (1, OUT_OF_ORDER)] {
-        let mut log = PartitionLog::new();
+        let mut log = PartitionLog::new(0, SimTime::ZERO);
         let first = append(&mut log, batch(0, i32::MAX, 1));
         assert_eq!(
             first,
@@ -119,7 +127,7 @@ fn the_sequence_wraps_j8() {
 
 #[test]
 fn only_a_marker_is_known_j9() {
-    let mut log = PartitionLog::new();
+    let mut log = PartitionLog::new(0, SimTime::ZERO);
     assert_eq!(
         append(&mut log, marker(PRODUCER, 2, true)),
         Ok(Checked::New),
@@ -141,7 +149,7 @@ fn only_a_marker_is_known_j9() {
 
 #[test]
 fn five_batches_are_remembered_j10_to_j13() {
-    let mut log = PartitionLog::new();
+    let mut log = PartitionLog::new(0, SimTime::ZERO);
     for sequence in 0..6 {
         let appended = append(&mut log, batch(0, sequence, 1));
         assert_eq!(appended, Ok(Checked::New), "sequence {sequence}");
@@ -173,7 +181,7 @@ fn five_batches_are_remembered_j10_to_j13() {
 
 #[test]
 fn a_producer_is_forgotten_after_its_expiration() {
-    let mut log = PartitionLog::new();
+    let mut log = PartitionLog::new(0, SimTime::ZERO);
     assert_eq!(
         append(&mut log, batch(0, 0, 1)),
         Ok(Checked::New),
@@ -195,8 +203,8 @@ fn a_producer_is_forgotten_after_its_expiration() {
 
 #[test]
 fn a_follower_and_a_cut_log_know_what_their_batches_say() {
-    let mut leader = PartitionLog::new();
-    let mut follower = PartitionLog::new();
+    let mut leader = PartitionLog::new(0, SimTime::ZERO);
+    let mut follower = PartitionLog::new(0, SimTime::ZERO);
     for sequence in 0..4 {
         assert_eq!(
             append(&mut leader, batch(0, sequence, 1)),
@@ -206,7 +214,9 @@ fn a_follower_and_a_cut_log_know_what_their_batches_say() {
     }
     let (batches, _) = leader.read(Offset(0), Offset(4), u64::MAX, true);
     for one in &batches {
-        follower.append_as_follower(one).expect("it follows");
+        follower
+            .append_as_follower(one, around())
+            .expect("it follows");
     }
     assert_eq!(
         follower.producers(),
@@ -218,7 +228,7 @@ fn a_follower_and_a_cut_log_know_what_their_batches_say() {
         Ok(Checked::Duplicate(Offset(3))),
         "a new leader knows what it replicated"
     );
-    follower.truncate_to(Offset(2));
+    follower.truncate_to(Offset(2), SimTime::ZERO);
     assert_eq!(
         append(&mut follower, batch(0, 4, 1)),
         OUT_OF_ORDER,
@@ -233,10 +243,10 @@ fn a_follower_and_a_cut_log_know_what_their_batches_say() {
 
 #[test]
 fn a_transaction_is_unstable_until_its_marker_is_replicated_b17() {
-    let mut log = PartitionLog::new();
-    log.append_as_leader(in_transaction(1, 0, 3), 0);
-    log.append_as_leader(with_stamp(1, ProducerStamp::NONE), 0);
-    log.append_as_leader(marker(1, 0, true), 0);
+    let mut log = PartitionLog::new(0, SimTime::ZERO);
+    log.append_as_leader(in_transaction(1, 0, 3), 0, around());
+    log.append_as_leader(with_stamp(1, ProducerStamp::NONE), 0, around());
+    log.append_as_leader(marker(1, 0, true), 0, around());
     for high_watermark in [2, 3, 4] {
         log.update_high_watermark(Offset(high_watermark));
         assert_eq!(
@@ -265,11 +275,11 @@ fn a_transaction_is_unstable_until_its_marker_is_replicated_b17() {
 
 #[test]
 fn the_oldest_open_transaction_bounds_the_stable_part_b18() {
-    let mut log = PartitionLog::new();
-    log.append_as_leader(in_transaction(1, 0, 3), 0);
-    log.append_as_leader(with_stamp(3, ProducerStamp::NONE), 0);
-    log.append_as_leader(in_transaction(2, 0, 3), 0);
-    log.append_as_leader(marker(1, 0, false), 0);
+    let mut log = PartitionLog::new(0, SimTime::ZERO);
+    log.append_as_leader(in_transaction(1, 0, 3), 0, around());
+    log.append_as_leader(with_stamp(3, ProducerStamp::NONE), 0, around());
+    log.append_as_leader(in_transaction(2, 0, 3), 0, around());
+    log.append_as_leader(marker(1, 0, false), 0, around());
     log.update_high_watermark(Offset(10));
     assert_eq!(log.producers().first_unstable(), Some(Offset(6)), "B18");
     assert_eq!(log.last_stable_offset(), Offset(6), "B18");

@@ -1,7 +1,7 @@
 //! What a broker answers from its copy of the metadata.
 
 use super::{Broker, Purpose};
-use crate::base::config::TopicConfig;
+use crate::base::config::{CleanupPolicy, TopicConfig};
 use crate::base::ids::{BrokerId, CONSUMER_OFFSETS, TRANSACTION_STATE, TopicId, TopicPartition};
 use crate::base::timer::Timer;
 use crate::coordinator::GroupCoordinator;
@@ -155,6 +155,11 @@ impl Broker {
         let mut request = new_topic(Arc::from(CONSUMER_OFFSETS));
         request.partition_count = Some(count(config.offsets_topic_num_partitions));
         request.replication_factor = Some(count(config.offsets_topic_replication_factor));
+        request.config = Some(Arc::new(TopicConfig {
+            cleanup_policy: CleanupPolicy::Compact,
+            segment_bytes: config.offsets_topic_segment_bytes,
+            ..TopicConfig::of_broker(config)
+        }));
         self.create_topic(request, out);
     }
 
@@ -170,7 +175,9 @@ impl Broker {
         request.replication_factor = Some(count(config.transaction_state_log_replication_factor));
         request.config = Some(Arc::new(TopicConfig {
             min_insync_replicas: config.transaction_state_log_min_isr,
-            ..TopicConfig::default()
+            cleanup_policy: CleanupPolicy::Compact,
+            segment_bytes: config.transaction_state_log_segment_bytes,
+            ..TopicConfig::of_broker(config)
         }));
         self.create_topic(request, out);
     }

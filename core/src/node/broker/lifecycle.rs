@@ -196,7 +196,7 @@ impl Broker {
     }
 
     fn end_cleanly(&mut self, out: &mut Out) {
-        self.replicas.shutdown_cleanly();
+        self.replicas.close_logs(out);
         self.lifecycle.is_closed = true;
         out.exit(Exit::Stopped(Arc::from("shut down")));
     }

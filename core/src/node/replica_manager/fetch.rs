@@ -4,15 +4,15 @@ use super::ReplicaManager;
 use crate::base::config::IsolationLevel;
 use crate::base::ids::{BrokerId, Offset, TopicPartition};
 use crate::base::timer::Timer;
-use crate::kernel::time::Span;
+use crate::kernel::time::{SimTime, Span};
 use crate::node::purgatory::DelayedFetch;
 use crate::replication::partition::{Partition, Surroundings};
 use crate::replication::remote::FollowerFetch;
 use crate::trace::event::{TraceEvent, Waiting};
 use crate::trace::out::{Out, ReplyTo};
 use crate::wire::api::{
-    FetchPartition, FetchPartitionResponse, FetchRequest, FetchResponse, ListOffsetsRequest,
-    ListOffsetsResponse, OffsetQuery, Response,
+    FetchPartition, FetchPartitionResponse, FetchRequest, FetchResponse,
+    ListOffsetsPartitionResponse, ListOffsetsRequest, ListOffsetsResponse, OffsetQuery, Response,
 };
 use crate::wire::error_code::ErrorCode;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ impl ReplicaManager {
         let (mut response, bytes) = self.read(request);
         let mut answer_now = request.max_wait_ms <= 0
             || request.partitions.is_empty()
-            || u64::try_from(request.min_bytes).unwrap_or_default() <= bytes;
+            || min_bytes(request) <= bytes;
         if let Some(follower) = request.replica_id {
             for (wanted, result) in request.partitions.iter().zip(&mut response.partitions) {
                 if result.error_code.is_none() && result.diverging_epoch.is_none() {
@@ -107,6 +107,7 @@ impl ReplicaManager {
             Err(error_code) => error_code,
             Ok(moved) => {
                 self.maybe_expand_isr(wanted.topic_partition, follower, out);
+                self.complete_deletes(wanted.topic_partition, out);
                 if moved && self.increment_high_watermark(wanted.topic_partition, out) {
                     self.complete_delayed(wanted.topic_partition, out);
                 }
@@ -223,7 +224,7 @@ impl ReplicaManager {
     }
 
     fn is_satisfied(&self, request: &FetchRequest) -> bool {
-        let min_bytes = u64::try_from(request.min_bytes).unwrap_or_default();
+        let min_bytes = min_bytes(request);
         let mut bytes = 0;
         for wanted in &request.partitions {
             match self.check_fetch(request, wanted) {
@@ -270,23 +271,30 @@ impl ReplicaManager {
         out.respond(delayed.reply, Response::Fetch(response));
     }
 
-    /// Tells first and last offsets.
+    /// Tells first and last offsets, and the first record from a timestamp on.
     ///
     /// # Errors sent
     /// `UNKNOWN_TOPIC_OR_PARTITION` (3), `NOT_LEADER_OR_FOLLOWER` (6), `OFFSET_NOT_AVAILABLE` (78)
     /// while the high watermark lies before the leader's epoch.
     /// # Source
-    /// `Partition.fetchOffsetForTimestamp` (KIP-207).
+    /// `Partition.fetchOffsetForTimestamp` (KIP-79, KIP-207, KIP-734).
     pub fn handle_list_offsets(&self, reply: ReplyTo, request: &ListOffsetsRequest, out: &mut Out) {
         let partitions = request
             .partitions
             .iter()
-            .map(
-                |(topic_partition, query)| match self.offset_for(*topic_partition, *query) {
-                    Ok(offset) => (*topic_partition, ErrorCode::None, offset),
-                    Err(error_code) => (*topic_partition, error_code, Offset::UNKNOWN),
-                },
-            )
+            .map(|(topic_partition, query)| {
+                let answer = self.offset_for(*topic_partition, *query);
+                let (error_code, offset, timestamp) = match answer {
+                    Ok((offset, timestamp)) => (ErrorCode::None, offset, timestamp),
+                    Err(error_code) => (error_code, Offset::UNKNOWN, None),
+                };
+                ListOffsetsPartitionResponse {
+                    topic_partition: *topic_partition,
+                    error_code,
+                    offset,
+                    timestamp,
+                }
+            })
             .collect();
         out.respond(
             reply,
@@ -298,7 +306,7 @@ impl ReplicaManager {
         &self,
         topic_partition: TopicPartition,
         query: OffsetQuery,
-    ) -> Result<Offset, ErrorCode> {
+    ) -> Result<(Offset, Option<SimTime>), ErrorCode> {
         if self.image.partition(topic_partition).is_none() {
             return Err(ErrorCode::UnknownTopicOrPartition);
         }
@@ -307,18 +315,38 @@ impl ReplicaManager {
             .get(&topic_partition)
             .ok_or(ErrorCode::NotLeaderOrFollower)?;
         let leader = partition.leader().ok_or(ErrorCode::NotLeaderOrFollower)?;
-        match query {
-            OffsetQuery::Earliest => Ok(partition.log.log_start_offset()),
-            OffsetQuery::LogEnd => Ok(partition.log.log_end_offset()),
-            OffsetQuery::Latest | OffsetQuery::LastStable
-                if partition.log.high_watermark() < leader.epoch_start_offset =>
-            {
-                Err(ErrorCode::OffsetNotAvailable)
+        let log = &partition.log;
+        let found = match query {
+            OffsetQuery::Earliest => return Ok((log.log_start_offset(), None)),
+            OffsetQuery::LogEnd => return Ok((log.log_end_offset(), None)),
+            OffsetQuery::Latest | OffsetQuery::LastStable => None,
+            OffsetQuery::MaxTimestamp => log.max_timestamp(),
+            OffsetQuery::Timestamp(timestamp) => {
+                log.look_up_timestamp(timestamp).and_then(|one| one.found)
             }
-            OffsetQuery::Latest => Ok(partition.log.high_watermark()),
-            OffsetQuery::LastStable => Ok(partition.log.last_stable_offset()),
+        };
+        if let Some((offset, timestamp)) = found
+            && offset < log.high_watermark()
+        {
+            return Ok((offset, Some(timestamp)));
         }
+        if log.high_watermark() < leader.epoch_start_offset {
+            return Err(ErrorCode::OffsetNotAvailable);
+        }
+        Ok(match query {
+            OffsetQuery::Latest => (log.high_watermark(), None),
+            OffsetQuery::LastStable => (log.last_stable_offset(), None),
+            OffsetQuery::Earliest
+            | OffsetQuery::LogEnd
+            | OffsetQuery::MaxTimestamp
+            | OffsetQuery::Timestamp(_) => (Offset::UNKNOWN, None),
+        })
     }
+}
+
+/// Bytes to wait for: never more than the answer may hold.
+fn min_bytes(request: &FetchRequest) -> u64 {
+    u64::try_from(request.min_bytes.min(request.max_bytes)).unwrap_or_default()
 }
 
 /// Followers read to the log's end, consumers to the high watermark, or to the last stable offset.

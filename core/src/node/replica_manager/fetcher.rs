@@ -1,16 +1,17 @@
 //! Following: one fetcher for each leader.
 
 use super::{Purpose, ReplicaManager};
-use crate::base::config::IsolationLevel;
+use crate::base::config::{IsolationLevel, TopicConfig};
 use crate::base::ids::{BrokerId, CorrelationId, NodeId, Offset, TopicPartition};
 use crate::base::timer::Timer;
 use crate::kernel::time::{SimTime, Span};
+use crate::log::partition_log::LogContext;
 use crate::replication::partition::Partition;
 use crate::trace::event::TraceEvent;
 use crate::trace::out::Out;
 use crate::wire::api::{
     FetchPartition, FetchPartitionResponse, FetchRequest, FetchResponse, ListOffsetsRequest,
-    OffsetQuery, Request, Response,
+    ListOffsetsResponse, OffsetQuery, Request, Response,
 };
 use crate::wire::error_code::ErrorCode;
 use serde::Serialize;
@@ -144,9 +145,10 @@ impl ReplicaManager {
                 self.on_fetch_response(leader, correlation, response, out);
             }
             (Purpose::EndOffset(leader, id, leader_epoch), Response::ListOffsets(response)) => {
-                let answer = response.partitions.first();
-                let end = answer.filter(|one| one.1.is_none()).map(|one| one.2);
-                self.on_end_offset(leader, (id, leader_epoch), end, out);
+                self.on_end_offset(leader, (id, leader_epoch), answered(response), out);
+            }
+            (Purpose::StartOffset(leader, id, leader_epoch), Response::ListOffsets(response)) => {
+                self.on_start_offset(leader, (id, leader_epoch), answered(response), out);
             }
             (Purpose::AlterPartition, Response::AlterPartition(response)) => {
                 self.on_alter_partition_response(response, out);
@@ -154,9 +156,13 @@ impl ReplicaManager {
             (Purpose::Verify, response) => {
                 self.on_verification(correlation, Some(response), out);
             }
-            (Purpose::Fetch(_) | Purpose::EndOffset(..) | Purpose::AlterPartition, _) => {
-                unreachable!("invariant: a response has the API of its request")
-            }
+            (
+                Purpose::Fetch(_)
+                | Purpose::EndOffset(..)
+                | Purpose::StartOffset(..)
+                | Purpose::AlterPartition,
+                _,
+            ) => unreachable!("invariant: a response has the API of its request"),
         }
         true
     }
@@ -170,6 +176,9 @@ impl ReplicaManager {
             Purpose::Fetch(leader) => self.on_fetch_failure(leader, correlation, out),
             Purpose::EndOffset(leader, topic_partition, leader_epoch) => {
                 self.on_end_offset(leader, (topic_partition, leader_epoch), None, out);
+            }
+            Purpose::StartOffset(leader, topic_partition, leader_epoch) => {
+                self.on_start_offset(leader, (topic_partition, leader_epoch), None, out);
             }
             Purpose::AlterPartition => self.on_alter_partition_disconnect(out),
             Purpose::Verify => self.on_verification(correlation, None, out),
@@ -235,6 +244,7 @@ impl ReplicaManager {
         out: &mut Out,
     ) {
         let topic_partition = response.topic_partition;
+        let config = self.topic_config(topic_partition);
         let Some(state) = self
             .fetchers
             .get_mut(&leader)
@@ -253,14 +263,15 @@ impl ReplicaManager {
             ErrorCode::None => {
                 if let Some((epoch, end)) = response.diverging_epoch {
                     partition.truncate_to_divergence(epoch, end, out);
-                } else if !follow(partition, response, out) {
+                } else if !follow(partition, response, &config, out) {
                     *state = FetchState::Failed;
                 }
             }
             ErrorCode::OffsetOutOfRange => {
                 let leader_epoch = partition.leader_epoch;
                 *state = FetchState::Asking(leader_epoch);
-                self.ask_end_offset(leader, (topic_partition, leader_epoch), out);
+                let purpose = Purpose::EndOffset(leader, topic_partition, leader_epoch);
+                self.ask_offset(purpose, OffsetQuery::LogEnd, out);
             }
             // Of an older epoch it says nothing about the present one: try again.
             ErrorCode::FencedLeaderEpoch if leader_epoch == partition.leader_epoch => {
@@ -270,14 +281,14 @@ impl ReplicaManager {
         }
     }
 
-    fn ask_end_offset(
-        &mut self,
-        leader: BrokerId,
-        (topic_partition, leader_epoch): (TopicPartition, i32),
-        out: &mut Out,
-    ) {
+    fn ask_offset(&mut self, purpose: Purpose, query: OffsetQuery, out: &mut Out) {
+        let (Purpose::EndOffset(leader, topic_partition, _)
+        | Purpose::StartOffset(leader, topic_partition, _)) = purpose
+        else {
+            return;
+        };
         let request = ListOffsetsRequest {
-            partitions: vec![(topic_partition, OffsetQuery::LogEnd)],
+            partitions: vec![(topic_partition, query)],
         };
         let timeout = Span::from_millis(self.config.replica_socket_timeout_ms);
         let correlation = out.request(
@@ -285,11 +296,14 @@ impl ReplicaManager {
             Request::ListOffsets(request),
             timeout,
         );
-        let purpose = Purpose::EndOffset(leader, topic_partition, leader_epoch);
         self.requests.insert(correlation, purpose);
     }
 
-    /// The leader's log ends before this one: the rest goes (`fetchOffsetAndTruncate`).
+    /// The leader's log ends before this one: the rest goes. Otherwise it may begin later than this
+    /// one ends.
+    ///
+    /// # Source
+    /// `AbstractFetcherThread.fetchOffsetAndTruncate`.
     fn on_end_offset(
         &mut self,
         leader: BrokerId,
@@ -297,37 +311,99 @@ impl ReplicaManager {
         end: Option<Offset>,
         out: &mut Out,
     ) {
-        let Some(state) = self
-            .fetchers
-            .get_mut(&leader)
-            .and_then(|fetcher| fetcher.partitions.get_mut(&topic_partition))
-        else {
-            return;
-        };
-        // Another epoch has begun meanwhile: the answer is about a log that is led no more.
-        if *state != FetchState::Asking(leader_epoch) {
+        if !self.is_asking(leader, topic_partition, leader_epoch) {
             return;
         }
-        if let (Some(end), Some(partition)) = (end, self.partitions.get_mut(&topic_partition)) {
-            *state = FetchState::Fetching;
-            partition.truncate_to(end, out);
-        } else {
-            let delay = Span::from_millis(self.config.replica_fetch_backoff_ms);
-            *state = FetchState::Delayed(out.now + delay);
+        let delay = Span::from_millis(self.config.replica_fetch_backoff_ms);
+        let state = match (end, self.partitions.get_mut(&topic_partition)) {
+            (Some(end), Some(partition)) if end < partition.log.log_end_offset() => {
+                partition.truncate_to(end, out);
+                FetchState::Fetching
+            }
+            (Some(_), Some(_)) => {
+                let purpose = Purpose::StartOffset(leader, topic_partition, leader_epoch);
+                self.ask_offset(purpose, OffsetQuery::Earliest, out);
+                return;
+            }
+            (None, _) | (Some(_), None) => FetchState::Delayed(out.now + delay),
+        };
+        self.set_fetch_state(leader, topic_partition, state, out);
+    }
+
+    /// The leader's log begins after the end of this one: nothing of this one is of use.
+    ///
+    /// # Source
+    /// `AbstractFetcherThread.fetchOffsetAndTruncate`.
+    fn on_start_offset(
+        &mut self,
+        leader: BrokerId,
+        (topic_partition, leader_epoch): (TopicPartition, i32),
+        start: Option<Offset>,
+        out: &mut Out,
+    ) {
+        if !self.is_asking(leader, topic_partition, leader_epoch) {
+            return;
+        }
+        let delay = Span::from_millis(self.config.replica_fetch_backoff_ms);
+        let state = match (start, self.partitions.get_mut(&topic_partition)) {
+            (Some(start), Some(partition)) => {
+                if partition.log.log_end_offset() < start {
+                    partition.start_anew(start, out);
+                }
+                FetchState::Fetching
+            }
+            (None, _) | (Some(_), None) => FetchState::Delayed(out.now + delay),
+        };
+        self.set_fetch_state(leader, topic_partition, state, out);
+    }
+
+    /// Whether an answer is still wanted: in another epoch it is about a log that is led no more.
+    fn is_asking(&self, leader: BrokerId, id: TopicPartition, leader_epoch: i32) -> bool {
+        let fetcher = self.fetchers.get(&leader);
+        let state = fetcher.and_then(|fetcher| fetcher.partitions.get(&id));
+        state == Some(&FetchState::Asking(leader_epoch))
+    }
+
+    fn set_fetch_state(
+        &mut self,
+        leader: BrokerId,
+        topic_partition: TopicPartition,
+        state: FetchState,
+        out: &mut Out,
+    ) {
+        if let Some(fetcher) = self.fetchers.get_mut(&leader) {
+            fetcher.partitions.insert(topic_partition, state);
         }
         self.send_fetch(leader, out);
     }
 }
 
-/// Appends a leader's batches and takes over its high watermark. False if they do not fit.
-fn follow(partition: &mut Partition, response: &FetchPartitionResponse, out: &mut Out) -> bool {
+/// The offset in the answer about one partition, unless it is an error.
+fn answered(response: &ListOffsetsResponse) -> Option<Offset> {
+    let answer = response.partitions.first()?;
+    answer.error_code.is_none().then_some(answer.offset)
+}
+
+/// Appends a leader's batches and takes over its high watermark and the start of its log. False if
+/// they do not fit.
+fn follow(
+    partition: &mut Partition,
+    response: &FetchPartitionResponse,
+    config: &TopicConfig,
+    out: &mut Out,
+) -> bool {
     let topic_partition = partition.topic_partition;
+    let around = LogContext {
+        config,
+        now: out.now,
+    };
     let base_offset = partition.log.log_end_offset();
     for batch in &response.batches {
-        if partition.log.append_as_follower(batch).is_err() {
+        if partition.log.append_as_follower(batch, around).is_err() {
             return false;
         }
     }
+    partition.note_log_changes(out);
     let log_end_offset = partition.log.log_end_offset();
     if base_offset < log_end_offset {
         out.trace(TraceEvent::Appended {
@@ -343,6 +419,11 @@ fn follow(partition: &mut Partition, response: &FetchPartitionResponse, out: &mu
             high_watermark: partition.log.high_watermark(),
             as_leader: false,
         });
+    }
+    // The leader's start lies no further on than its high watermark, which this log has taken over.
+    let start = response.log_start_offset;
+    if partition.log.raise_log_start_offset(start).is_ok() {
+        partition.note_log_changes(out);
     }
     true
 }

@@ -1,10 +1,11 @@
 //! Writing.
 
 use super::ReplicaManager;
-use crate::base::config::Acks;
+use crate::base::config::{Acks, TopicConfig};
 use crate::base::ids::{BrokerId, Offset, TopicPartition};
 use crate::base::timer::Timer;
 use crate::kernel::time::Span;
+use crate::log::partition_log::LogContext;
 use crate::log::producer_state::Checked;
 use crate::node::purgatory::{Answering, DelayedPartition, DelayedProduce};
 use crate::replication::partition::Role;
@@ -14,7 +15,7 @@ use crate::wire::api::{
     ProducePartitionResponse, ProduceRequest, ProduceResponse, Response, WriteTxnMarkersResponse,
 };
 use crate::wire::error_code::ErrorCode;
-use crate::wire::record::Batch;
+use crate::wire::record::{Batch, Record};
 use std::sync::Arc;
 
 /// Why a batch was not appended.
@@ -40,8 +41,10 @@ impl ReplicaManager {
     ///
     /// # Errors sent
     /// `UNKNOWN_TOPIC_OR_PARTITION` (3), `NOT_LEADER_OR_FOLLOWER` (6), `MESSAGE_TOO_LARGE` (10),
-    /// `OUT_OF_ORDER_SEQUENCE_NUMBER` (45), `INVALID_PRODUCER_EPOCH` (47), `INVALID_TXN_STATE` (48),
-    /// `NOT_ENOUGH_REPLICAS` (19) before the append, `NOT_ENOUGH_REPLICAS_AFTER_APPEND` (20) and
+    /// `RECORD_LIST_TOO_LARGE` (18), `INVALID_RECORD` (87) for a record without a key in a compacted
+    /// topic, `OUT_OF_ORDER_SEQUENCE_NUMBER` (45), `INVALID_PRODUCER_EPOCH` (47),
+    /// `INVALID_TXN_STATE` (48), `NOT_ENOUGH_REPLICAS` (19) before the append,
+    /// `NOT_ENOUGH_REPLICAS_AFTER_APPEND` (20) and
     /// `REQUEST_TIMED_OUT` (7) after it.
     /// # Source
     /// `ReplicaManager.appendRecords`, `DelayedProduce`.
@@ -133,7 +136,7 @@ impl ReplicaManager {
     pub fn append(
         &mut self,
         topic_partition: TopicPartition,
-        mut batch: Batch,
+        batch: Batch,
         acks: Acks,
         out: &mut Out,
     ) -> Result<Offset, AppendError> {
@@ -149,7 +152,7 @@ impl ReplicaManager {
                 .leader
                 .map(|id| (id, registration.leader_epoch)),
         };
-        let max_message_bytes = topic.config.max_message_bytes;
+        let config = topic.config.clone();
         let Some(partition) = self.partitions.get_mut(&topic_partition) else {
             return Err(not_leader);
         };
@@ -175,9 +178,7 @@ impl ReplicaManager {
             ));
             return Err(ErrorCode::NotEnoughReplicas.into());
         }
-        if max_message_bytes < i64::from(batch.size_bytes) {
-            return Err(ErrorCode::MessageTooLarge.into());
-        }
+        check_batch(&batch, &config)?;
         let expiration = Span::from_millis(self.config.producer_id_expiration_ms);
         partition.log.expire_producers(out.now, expiration);
         match partition.log.producers().check(&batch)? {
@@ -192,10 +193,13 @@ impl ReplicaManager {
                 return Ok(base_offset);
             }
         }
-        batch.appended_at = out.now;
-        let base_offset = partition
-            .log
-            .append_as_leader(batch, partition.leader_epoch);
+        let around = LogContext {
+            config: &config,
+            now: out.now,
+        };
+        let leader_epoch = partition.leader_epoch;
+        let base_offset = partition.log.append_as_leader(batch, leader_epoch, around);
+        partition.note_log_changes(out);
         out.trace(TraceEvent::Appended {
             topic_partition,
             base_offset,
@@ -336,6 +340,23 @@ impl ReplicaManager {
             timed_out: expired,
         });
         respond(delayed.reply, delayed.answering, delayed.partitions, out);
+    }
+}
+
+/// Whether the log takes a batch of this size and with these keys.
+fn check_batch(batch: &Batch, config: &TopicConfig) -> Result<(), ErrorCode> {
+    let is_keyless = |record: &Record| record.compaction_key().is_none();
+    if config.max_message_bytes < i64::from(batch.size_bytes) {
+        Err(ErrorCode::MessageTooLarge)
+    } else if config.segment_bytes < i64::from(batch.size_bytes) {
+        Err(ErrorCode::RecordListTooLarge)
+    } else if config.cleanup_policy.compacts()
+        && !batch.producer.is_control
+        && batch.records.iter().any(is_keyless)
+    {
+        Err(ErrorCode::InvalidRecord)
+    } else {
+        Ok(())
     }
 }
 

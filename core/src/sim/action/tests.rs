@@ -1,5 +1,5 @@
 use super::{ACTIONS, parse, parse_timed, print, print_timed, verb};
-use crate::base::ids::{BrokerId, ClientId};
+use crate::base::ids::{BrokerId, ClientId, Offset};
 use crate::kernel::rng::Stream;
 use crate::kernel::time::{SimTime, Span};
 use crate::lesson::Lesson;
@@ -59,6 +59,11 @@ fn the_actions_of_the_interface_read_and_print() {
         "60s cut-link 1 2",
         "60s heal-link controller c3",
         "60s drop-next 1 p1 Produce",
+        "60s delete-records orders 0 5",
+        "60s delete-records orders 0 -1",
+        "60s power-loss-broker 2",
+        "60s power-loss-all",
+        "60s send orders key=a tombstone",
         "60s send orders key=\"\" value=\"two words\"",
         "60s send orders value=\"a \\\"quoted\\\" \\\\ \\n line\"",
     ];
@@ -94,13 +99,19 @@ fn every_command_reads_back_as_itself() {
     };
     for _ in 0..2_000 {
         let key = text(&mut stream);
-        let command = match stream.below(4) {
+        let command = match stream.below(8) {
             0 => Command::PauseClient(ClientId(1), Span(stream.below(9_000_000))),
             1 => Command::PauseBroker(BrokerId(3), Span(stream.below(9_000_000))),
+            2 => Command::DeleteRecords {
+                topic: Arc::from("orders"),
+                partition: u32::try_from(stream.below(3)).unwrap_or(0),
+                before: Offset(i64::try_from(stream.below(9)).unwrap_or(0) - 1),
+            },
+            3 => Command::PowerLossBroker(BrokerId(2)),
             _ => Command::Send {
                 topic: Arc::from("orders"),
                 key: (stream.below(2) == 0).then_some(key),
-                value: text(&mut stream),
+                value: (stream.below(4) != 0).then(|| text(&mut stream)),
                 partition: (stream.below(2) == 0).then_some(2),
                 count: u32::try_from(stream.between(1, 3)).unwrap_or(1),
             },

@@ -221,6 +221,7 @@ impl Sim {
                     offsets_topic: self.topic_id(CONSUMER_OFFSETS)?,
                     transaction_topic: self.topic_id(TRANSACTION_STATE)?,
                     incarnation_id: u64::from(incarnation),
+                    seed: scenario.seed,
                 };
                 Some(Node::Broker(Box::new(Broker::new(start, disk))))
             }

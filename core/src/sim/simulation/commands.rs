@@ -6,7 +6,9 @@ use crate::base::ids::{
     BrokerId, CONSUMER_OFFSETS, ClientId, ControllerId, GroupId, NodeId, TRANSACTION_STATE,
 };
 use crate::kernel::limits::RECORD_TEXT_BYTES_MAX;
+use crate::kernel::rng::Stream;
 use crate::kernel::time::Span;
+use crate::replication::partition::log_event;
 use crate::sim::command::{AdminAction, Command, CommandError};
 use crate::sim::scenario::RestartPolicy;
 use crate::sim::view::ProcessState;
@@ -33,6 +35,14 @@ impl Sim {
             Command::RestartController(id) => self.check_controller(*id, false),
             Command::Admin(action) => self.check_admin(action),
             Command::RestartBroker(id) => self.check_broker(*id, false),
+            Command::PowerLossBroker(id) => {
+                self.known_broker(*id)?;
+                Ok(())
+            }
+            Command::PowerLossAll => Ok(()),
+            Command::DeleteRecords {
+                topic, partition, ..
+            } => self.check_partition(topic, Some(*partition)),
             Command::StartClient(id) => self.check_client(*id, false),
             Command::StopClient(id) | Command::KillClient(id) | Command::PauseClient(id, _) => {
                 self.check_client(*id, true)
@@ -48,17 +58,9 @@ impl Sim {
                 partition,
                 ..
             } => {
-                let partitions = self.partitions_to_send_to(topic)?;
-                if let Some(partition) = partition
-                    && partitions <= *partition
-                {
-                    return Err(CommandError::UnknownPartition {
-                        topic: topic.clone(),
-                        partition: *partition,
-                        partitions,
-                    });
-                }
-                let longest = key.as_ref().map_or(0, |key| key.len()).max(value.len());
+                self.check_partition(topic, *partition)?;
+                let length = |text: &Option<Arc<str>>| text.as_ref().map_or(0, |text| text.len());
+                let longest = length(key).max(length(value));
                 let bytes = u32::try_from(longest).unwrap_or(u32::MAX);
                 if RECORD_TEXT_BYTES_MAX < bytes {
                     let bytes_max = RECORD_TEXT_BYTES_MAX;
@@ -88,6 +90,22 @@ impl Sim {
                     Ok(())
                 }
             }
+        }
+    }
+
+    fn check_partition(
+        &self,
+        topic: &Arc<str>,
+        partition: Option<u32>,
+    ) -> Result<(), CommandError> {
+        let partitions = self.partitions_to_send_to(topic)?;
+        match partition {
+            Some(partition) if partitions <= partition => Err(CommandError::UnknownPartition {
+                topic: topic.clone(),
+                partition,
+                partitions,
+            }),
+            Some(_) | None => Ok(()),
         }
     }
 
@@ -229,6 +247,22 @@ impl Sim {
                     });
                 }
             }
+            Command::PowerLossBroker(id) => self.lose_power(id, cause),
+            Command::PowerLossAll => {
+                let ids: Vec<BrokerId> = self.scenario.brokers.iter().map(|one| one.id).collect();
+                for id in ids {
+                    self.lose_power(id, cause);
+                }
+            }
+            Command::DeleteRecords {
+                topic,
+                partition,
+                before,
+            } => self.run_handler(node, cause, |process, out| {
+                if let Node::Client(client) = process {
+                    client.delete_records((&topic, partition), before, out);
+                }
+            }),
             Command::CutLink(from, to) => self.set_cut(from, to, true, cause),
             Command::HealLink(from, to) => self.set_cut(from, to, false, cause),
             Command::DropNext(from, to, api) => self.drops.push((from, to, api)),
@@ -260,17 +294,24 @@ impl Sim {
             Command::KillBroker(id)
             | Command::RestartBroker(id)
             | Command::PauseBroker(id, _)
+            | Command::PowerLossBroker(id)
             | Command::StopBroker(id) => NodeId::Broker(*id),
             Command::KillController(id)
             | Command::RestartController(id)
             | Command::PauseController(id, _)
             | Command::StopController(id) => NodeId::Controller(*id),
+            Command::PowerLossAll => {
+                let first = self.scenario.brokers.first().map(|broker| broker.id);
+                NodeId::Broker(first.unwrap_or_default())
+            }
             Command::StartClient(id)
             | Command::StopClient(id)
             | Command::KillClient(id)
             | Command::RestartClient(id)
             | Command::PauseClient(id, _) => NodeId::Client(*id),
-            Command::Send { .. } | Command::Admin(_) => NodeId::Client(self.scenario.console()),
+            Command::Send { .. } | Command::Admin(_) | Command::DeleteRecords { .. } => {
+                NodeId::Client(self.scenario.console())
+            }
             Command::CutLink(from, _)
             | Command::HealLink(from, _)
             | Command::DropNext(from, ..) => *from,
@@ -294,6 +335,35 @@ impl Sim {
     fn kill(&mut self, node: NodeId, cause: u64) {
         let reason = Arc::from("killed");
         self.end_process(node, Some(cause), TraceEvent::ProcessKilled { reason });
+    }
+
+    /// A machine loses power: its process dies if it runs, and with the page cache goes what no log
+    /// has flushed, but for a share that the operating system had written back.
+    fn lose_power(&mut self, id: BrokerId, cause: u64) {
+        let node = NodeId::Broker(id);
+        let reason = Arc::from("power loss");
+        self.end_process(node, Some(cause), TraceEvent::ProcessKilled { reason });
+        let now = self.now;
+        let Some(slot) = self.nodes.get_mut(&node) else {
+            return;
+        };
+        let incarnation = slot.incarnation;
+        let Node::BrokerDisk(disk) = &mut slot.node else {
+            return;
+        };
+        let name = format!("power loss of broker {id}, start {incarnation}, at {now}");
+        let mut stream = Stream::new(self.scenario.seed, &name);
+        let mut events = Vec::new();
+        for (topic_partition, log) in disk {
+            let kept = stream.below(log.unflushed_batches() + 1);
+            log.lose_power(kept, now);
+            for change in log.take_changes() {
+                events.push(log_event(*topic_partition, change));
+            }
+        }
+        for event in events {
+            self.note(node, Some(cause), event);
+        }
     }
 
     /// A process is gone, for one reason or the other.

@@ -52,6 +52,7 @@ const fn channel(api: ApiKey) -> u8 {
         | ApiKey::ElectLeaders => 6,
         ApiKey::WriteTxnMarkers => 7,
         ApiKey::Vote | ApiKey::BeginQuorumEpoch | ApiKey::EndQuorumEpoch => 8,
+        ApiKey::DeleteRecords => 9,
     }
 }
 

@@ -243,6 +243,11 @@ impl Slot {
                 log.high_watermark(),
                 log.size_bytes(),
             ));
+            digest.fold(&(
+                log.log_start_offset(),
+                log.recovery_point(),
+                log.flushed_offset(),
+            ));
             digest.fold(log.epochs().entries());
         }
     }

@@ -10,13 +10,15 @@ use crate::client::consumer::{App, Consumer, OwnedPartition};
 use crate::controller::Controller;
 use crate::coordinator::{ClassicGroup, JoinPhase};
 use crate::kernel::time::Span;
+use crate::log::partition_log::{LogContext, PartitionLog};
+use crate::log::segment::Segment;
 use crate::node::broker::Broker;
 use crate::replication::partition::Partition;
 use crate::sim::scenario::{BrokerSpec, ConsumerSpec};
 use crate::sim::view::{
     Activity, BrokerView, ConsumerPartitionView, ConsumerView, ControllerView, FollowerView,
-    GroupMemberView, GroupView, PacketView, ParkedView, PartitionView, ProcessState, ProducerView,
-    ReplicaView, StageView, TimerView, TopicView, VoterView,
+    GroupMemberView, GroupView, LogView, PacketView, ParkedView, PartitionView, ProcessState,
+    ProducerView, ReplicaView, SegmentView, StageView, TimerView, TopicView, VoterView,
 };
 use crate::trace::event::{MemberState, Waiting};
 use crate::wire::metadata::MetadataImage;
@@ -233,6 +235,47 @@ impl Sim {
                 .collect();
         }
         view
+    }
+
+    /// A replica's log, on a broker that runs or on the disk of one that does not; unset where there
+    /// is none.
+    pub fn log(&self, broker: BrokerId, id: TopicPartition) -> Option<&PartitionLog> {
+        match &self.nodes.get(&NodeId::Broker(broker))?.node {
+            Node::Broker(broker) => broker.replicas().partitions().get(&id).map(|one| &one.log),
+            Node::BrokerDisk(disk) => disk.get(&id),
+            Node::Controller(_)
+            | Node::Client(_)
+            | Node::ClientDown { .. }
+            | Node::ControllerDisk(_) => None,
+        }
+    }
+
+    /// The files of a replica's log; unset where there is none.
+    pub fn log_view(&self, broker: BrokerId, id: TopicPartition) -> Option<LogView> {
+        let log = self.log(broker, id)?;
+        let topic = self
+            .broker(broker)
+            .and_then(|broker| broker.replicas().image().topics.get(&id.topic));
+        let cleanable = topic
+            .filter(|topic| topic.config.cleanup_policy.compacts())
+            .map(|topic| {
+                log.cleanable(LogContext {
+                    config: &topic.config,
+                    now: self.now,
+                })
+            });
+        let deleted = log.deleted().iter().filter(|one| self.now < one.removed_at);
+        Some(LogView {
+            log_start_offset: log.log_start_offset(),
+            high_watermark: log.high_watermark(),
+            log_end_offset: log.log_end_offset(),
+            recovery_point: log.recovery_point(),
+            flushed_offset: log.flushed_offset(),
+            size_bytes: log.size_bytes(),
+            segments: log.segments().map(segment_view).collect(),
+            deleted: deleted.copied().collect(),
+            cleanable,
+        })
     }
 
     fn groups(&self) -> Vec<GroupView> {
@@ -501,4 +544,15 @@ fn fill_consumer(view: &mut ConsumerView, consumer: &Consumer) {
     view.records_buffered = consumer.records_buffered();
     view.records_processed = consumer.records_processed();
     view.last_poll_at = consumer.last_poll_at();
+}
+
+fn segment_view(segment: &Segment) -> SegmentView {
+    SegmentView {
+        base_offset: segment.base_offset(),
+        file: format!("{:020}.log", segment.base_offset().0),
+        size_bytes: segment.size_bytes(),
+        largest_timestamp: segment.largest().map(|(timestamp, _)| timestamp),
+        index: segment.index().collect(),
+        time_index: segment.time_index().collect(),
+    }
 }

@@ -27,7 +27,7 @@ pub(super) fn draw_parked(scene: &mut Scene, view: &View<'_>, places: &Places) {
         let is_lit = view.is_lit(&selection) || view.is_node_lit(parked.from);
         // Fetches wait all the time; that is their nature and no news.
         let is_news = match parked.waiting {
-            Waiting::Join | Waiting::Sync | Waiting::Produce => true,
+            Waiting::Join | Waiting::Sync | Waiting::Produce | Waiting::DeleteRecords => true,
             Waiting::Fetch | Waiting::CoordinatorAppend => is_lit,
         };
         let ends = (

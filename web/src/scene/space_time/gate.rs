@@ -363,7 +363,7 @@ impl Brush<'_, '_> {
             let to = self.scale.x_held(parked.end_or(clip, self.view.now()));
             let (ink, thick, least) = match parked.what.waiting {
                 Waiting::Sync => (Ink::Accent, 3.0, 1.0),
-                Waiting::Produce => (Ink::Warn, 3.0, 1.5),
+                Waiting::Produce | Waiting::DeleteRecords => (Ink::Warn, 3.0, 1.5),
                 Waiting::CoordinatorAppend => (Ink::Mute, 2.0, 3.0),
                 Waiting::Join | Waiting::Fetch => (Ink::Faint, 1.6, 24.0),
             };
