@@ -542,6 +542,7 @@ impl<'a> Reading<'a> {
                 ("stop", Command::StopBroker(id)),
                 ("kill", Command::KillBroker(id)),
                 ("restart", Command::RestartBroker(id)),
+                ("power-loss", Command::PowerLossBroker(id)),
                 ("pause", Command::PauseBroker(id, self.pause)),
             ],
             NodeId::Client(id) if id == self.sim.scenario().console() => Vec::new(),

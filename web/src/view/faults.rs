@@ -78,6 +78,7 @@ pub(crate) fn tool_key(name: &str) -> &'static str {
         "restart" => "faults.restart",
         "pause" => "faults.pause",
         "start" => "faults.start",
+        "power-loss" => "faults.power-loss",
         _ => "faults.stop",
     }
 }

@@ -17,14 +17,21 @@ impl Reading<'_> {
     pub(crate) fn fields(&self, selection: &Selection) -> Vec<Field> {
         match selection {
             Selection::Node(node) => self.node_fields(*node),
-            Selection::Replica(broker, which) => {
-                let broker = self.stage.brokers.iter().find(|view| view.id == *broker);
+            Selection::Replica(id, which) => {
+                let broker = self.stage.brokers.iter().find(|view| view.id == *id);
                 let replica = broker.and_then(|view| {
                     view.replicas
                         .iter()
                         .find(|one| one.topic_partition == *which)
                 });
-                replica.map_or_else(Vec::new, tree)
+                let mut fields = replica.map_or_else(Vec::new, tree);
+                // Offsets that stand in both are said once.
+                if let Some(log) = self.sim.log_view(*id, *which) {
+                    let files = tree(&log).into_iter();
+                    let known: Vec<String> = fields.iter().map(|one| one.name.clone()).collect();
+                    fields.extend(files.filter(|one| one.depth != 0 || !known.contains(&one.name)));
+                }
+                fields
             }
             Selection::Partition(which) => {
                 let partitions = self.stage.topics.iter().flat_map(|topic| &topic.partitions);

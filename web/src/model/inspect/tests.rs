@@ -111,6 +111,15 @@ fn a_broker_a_replica_a_partition_and_a_group_have_names_and_fields() {
         assert_eq!(shown.title, title, "{selection:?}");
         assert!(!shown.fields.is_empty(), "{title} has no fields");
     }
+    let replica = Selection::Replica(BrokerId(2), which);
+    let fields = read(&sim, Some(&replica)).inspector.fields;
+    for name in ["high_watermark", "segments", "flushed_offset"] {
+        let number = fields
+            .iter()
+            .filter(|field| field.name == name && field.depth == 0)
+            .count();
+        assert_eq!(number, 1, "{name}: {fields:?}");
+    }
 }
 
 #[test]
@@ -145,6 +154,7 @@ fn tools_that_cannot_be_used_say_why() {
         ("stop", None),
         ("kill", None),
         ("restart", running),
+        ("power-loss", None),
         ("pause", None),
     ];
     assert_eq!(refusals(&sim), before, "while it runs");
@@ -154,6 +164,8 @@ fn tools_that_cannot_be_used_say_why() {
         ("stop", down.clone()),
         ("kill", down.clone()),
         ("restart", None),
+        // Its machine still holds what the process wrote.
+        ("power-loss", None),
         ("pause", down),
     ];
     assert_eq!(refusals(&sim), after, "once it is dead");
