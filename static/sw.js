@@ -26,6 +26,7 @@ const FILES = [
   "./lessons/the-lost-reply.toml",
   "./lessons/the-slowest-decides.toml",
   "./lessons/the-stale-mark.toml",
+  "./lessons/two-ways-to-die.toml",
   "./lessons/wait-and-crash.toml",
   "./strings/en/index.toml",
   "./strings/en/acked-and-lost.toml",
@@ -39,6 +40,7 @@ const FILES = [
   "./strings/en/the-lost-reply.toml",
   "./strings/en/the-slowest-decides.toml",
   "./strings/en/the-stale-mark.toml",
+  "./strings/en/two-ways-to-die.toml",
   "./strings/en/ui.toml",
   "./strings/en/wait-and-crash.toml",
   "./strings/zh-CN/index.toml",
@@ -53,6 +55,7 @@ const FILES = [
   "./strings/zh-CN/the-lost-reply.toml",
   "./strings/zh-CN/the-slowest-decides.toml",
   "./strings/zh-CN/the-stale-mark.toml",
+  "./strings/zh-CN/two-ways-to-die.toml",
   "./strings/zh-CN/ui.toml",
   "./strings/zh-CN/wait-and-crash.toml",
 ];
