@@ -32,6 +32,8 @@ pub struct Watch {
     committed: BTreeMap<TopicPartition, Vec<RecordId>>,
     /// Partitions that had an unclean election: anything may be lost there.
     unclean: BTreeSet<TopicPartition>,
+    /// Whether some machine lost power.
+    has_lost_power: bool,
     /// The leader epoch and partition epoch of each partition at the last look.
     epochs: BTreeMap<TopicPartition, (i32, i32)>,
     /// How much of the metadata log had been committed at the last look.
@@ -71,6 +73,12 @@ impl Watch {
             self.follow_groups(sim, entry);
             self.follow_requests(entry);
         }
+    }
+
+    /// Whether records of a partition may be lost: it had an unclean election, or a machine lost
+    /// power, and with it what was not flushed.
+    fn is_void(&self, id: TopicPartition) -> bool {
+        self.has_lost_power || self.unclean.contains(&id)
     }
 
     fn break_at(&mut self, at: SimTime, what: &str) {
@@ -138,6 +146,9 @@ impl Watch {
                     );
                 }
             }
+            TraceEvent::ProcessKilled { reason } if &**reason == "power loss" => {
+                self.has_lost_power = true;
+            }
             TraceEvent::BecameLeader {
                 topic_partition,
                 leader_epoch,
@@ -194,7 +205,7 @@ impl Watch {
         (broker, id): (BrokerId, TopicPartition),
         high_watermark: Offset,
     ) {
-        if self.unclean.contains(&id) {
+        if self.is_void(id) {
             return;
         }
         let Some(log) = log_of(sim, broker, id) else {
@@ -235,7 +246,7 @@ impl Watch {
     ) {
         let client = entry.node.client();
         let spec = client.and_then(|client| sim.scenario().producer(client));
-        if !base_offset.is_known() || self.unclean.contains(&id) {
+        if !base_offset.is_known() || self.is_void(id) {
             return;
         }
         if spec.is_some_and(|spec| spec.config.acks == Acks::All) {
@@ -330,7 +341,7 @@ impl Watch {
                 {
                     reached += 1;
                 }
-                if reached < *offset && !self.unclean.contains(topic_partition) {
+                if reached < *offset && !self.is_void(*topic_partition) {
                     let text =
                         format!("{key:?} is committed at {offset}, but read up to {reached}");
                     self.break_at(entry.at, &text);
@@ -347,7 +358,7 @@ impl Watch {
         id: TopicPartition,
         (offset, record_id): (Offset, RecordId),
     ) {
-        if self.unclean.contains(&id) {
+        if self.is_void(id) {
             return;
         }
         let before = *self.read.entry((id, offset)).or_insert(record_id);
@@ -535,7 +546,7 @@ impl Watch {
     pub fn check_logs(&mut self, sim: &Sim) {
         let committed = std::mem::take(&mut self.committed);
         for (id, records) in &committed {
-            if self.unclean.contains(id) {
+            if self.is_void(*id) {
                 continue;
             }
             for broker in brokers(sim) {

@@ -12,7 +12,9 @@ pub fn draw(seed: u64, faults_end_ms: u64) -> String {
     let mut writer = Writer {
         dice: Dice::new(seed, "storyboard"),
         faults_end_ms: faults_end_ms.max(FAULTS_END_MS_MIN),
+        loses_power: false,
     };
+    writer.loses_power = writer.dice.one_in(6);
     let brokers = writer.dice.between(1, 5);
     let controllers = writer.dice.of(&[1, 3]);
     let mut text = String::new();
@@ -43,6 +45,8 @@ pub fn draw(seed: u64, faults_end_ms: u64) -> String {
 struct Writer {
     dice: Dice,
     faults_end_ms: u64,
+    /// Whether machines lose power here, and not only processes.
+    loses_power: bool,
 }
 
 /// How many of each there are.
@@ -203,7 +207,13 @@ impl Writer {
         let broker = self.dice.between(1, cast.brokers);
         match kind {
             0 => {
-                actions.push((at, format!("kill-broker {broker}")));
+                // Few seeds: where power was lost little can be promised.
+                let verb = if self.loses_power {
+                    "power-loss"
+                } else {
+                    "kill"
+                };
+                actions.push((at, format!("{verb}-broker {broker}")));
                 actions.push((later, format!("restart-broker {broker}")));
             }
             1 => {
@@ -215,8 +225,13 @@ impl Writer {
                 actions.push((later, format!("restart-broker {broker}")));
             }
             _ => {
+                let verb = if self.loses_power {
+                    "power-loss"
+                } else {
+                    "kill"
+                };
                 for broker in 1..=cast.brokers {
-                    actions.push((at, format!("kill-broker {broker}")));
+                    actions.push((at, format!("{verb}-broker {broker}")));
                     actions.push((later, format!("restart-broker {broker}")));
                 }
             }

@@ -3,14 +3,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
-use terrarium_core::base::ids::{BrokerId, TopicPartition};
+use terrarium_core::base::ids::{BrokerId, RecordId, TopicPartition};
 use terrarium_core::kernel::time::SimTime;
 use terrarium_core::sim::command::Command;
 use terrarium_core::sim::simulation::Sim;
-use terrarium_core::sim::view::{PartitionView, ReplicaView};
+use terrarium_core::sim::view::{PartitionView, ProcessState, ReplicaView};
 use terrarium_core::trace::event::{TraceEntry, TraceEvent};
 use terrarium_core::wire::api::Response;
 use terrarium_core::wire::error_code::ErrorCode;
+use terrarium_tests::invariants::log_of;
 use terrarium_tests::storyboard::Storyboard;
 
 /// A storyboard that is run step by step.
@@ -139,6 +140,13 @@ impl Case {
         let mut mine = replicas.filter(|view| view.topic_partition == id);
         mine.next().expect("the replica exists")
     }
+    fn log(&self, broker: u32, id: TopicPartition) -> Vec<(i64, RecordId)> {
+        let log = log_of(&self.sim, BrokerId(broker), id).expect("the replica exists");
+        let records = log.records();
+        records
+            .map(|(offset, record)| (offset.0, record.record_id))
+            .collect()
+    }
 }
 
 fn ids(list: &[u32]) -> Vec<BrokerId> {
@@ -222,6 +230,93 @@ fn inc_19_a_minimum_that_the_topic_cannot_have() {
     assert!(
         0 < case.acknowledged("pAll", 85, 140),
         "INC-19: the remedy works"
+    );
+}
+
+/// All brokers stop hard and one of them loses the unflushed end of its log; it is the one that is
+/// left in the ISR, so it leads, cleanly. Leader epochs make the longer logs follow it; before 0.11
+/// they parted for ever.
+#[test]
+fn inc_21_the_shortest_log_leads_after_a_blackout() {
+    let mut case = Case::new(
+        "cluster brokers=3 jitter=0ms\n\
+         topic t assign=3,1,2 flush.messages=100\n\
+         producer p topic=t every=10ms start=3s records=100 acks=1 linger.ms=0 batch.size=0\n\
+         producer q topic=t every=1ms start=8s records=3 acks=1 linger.ms=20 partition=0\n\
+         producer r topic=t every=100ms start=60s records=20 acks=1\n\
+         10s kill-broker 2\n\
+         10s kill-broker 3\n\
+         12.1s power-loss-broker 1\n\
+         30s restart-broker 1\n\
+         90s restart-broker 2\n\
+         90s restart-broker 3\n",
+    );
+    case.run_to_ms(9_900);
+    let id = case.partition("t", 0).topic_partition;
+    assert_eq!(
+        case.partition("t", 0).isr,
+        ids(&[1, 2, 3]),
+        "INC-21: before the outage"
+    );
+    let before = case.log(3, id);
+    assert_eq!(before.len(), 103, "INC-21: written with acks=1");
+    case.run_to_ms(12_200);
+    let ends = [1, 2, 3].map(|broker| case.log(broker, id).len());
+    assert_eq!(
+        ends,
+        [100, 103, 103],
+        "INC-21: broker 1 lost what was not flushed"
+    );
+    case.run_to(55);
+    let partition = case.partition("t", 0);
+    assert_eq!(
+        partition.leader,
+        Some(BrokerId(1)),
+        "INC-21: the shortest log leads"
+    );
+    let unclean = case.events(0, 55).any(|entry| {
+        matches!(&entry.event, TraceEvent::LeaderElected { topic_partition, unclean: true, .. }
+            if *topic_partition == id)
+    });
+    assert!(!unclean, "INC-21: by a clean election");
+    case.run_to(150);
+    let logs = [1, 2, 3].map(|broker| case.log(broker, id));
+    assert_eq!(logs[0], logs[1], "INC-21: no divergence");
+    assert_eq!(logs[0], logs[2], "INC-21: no divergence");
+    let offsets: Vec<i64> = logs[0].iter().map(|(offset, _)| *offset).collect();
+    let expected: Vec<i64> = (0..120).collect();
+    assert_eq!(offsets, expected, "INC-21: offsets rise");
+    let mut cut = BTreeMap::new();
+    for entry in case.events(85, 150) {
+        if let TraceEvent::Truncated {
+            topic_partition,
+            previous_log_end_offset: from,
+            log_end_offset: to,
+        } = &entry.event
+            && *topic_partition == id
+        {
+            cut.insert(entry.node.broker(), from.0 - to.0);
+        }
+    }
+    let expected = BTreeMap::from([(Some(BrokerId(2)), 3), (Some(BrokerId(3)), 3)]);
+    assert_eq!(
+        cut, expected,
+        "INC-21: each of the others cuts three records"
+    );
+    let kept: BTreeSet<RecordId> = logs[0].iter().map(|(_, record)| *record).collect();
+    let lost = before.iter().filter(|(_, record)| !kept.contains(record));
+    let lost: Vec<i64> = lost.map(|(offset, _)| *offset).collect();
+    assert_eq!(
+        lost,
+        [100, 101, 102],
+        "INC-21: acknowledged with acks=1, and gone"
+    );
+    let brokers = case.sim.stage().brokers;
+    assert!(
+        brokers
+            .iter()
+            .all(|view| view.process == ProcessState::Running),
+        "INC-21: every broker runs"
     );
 }
 

@@ -1,6 +1,7 @@
 //! Integration tests.
 
 mod clients;
+mod durability;
 mod incidents;
 mod replay;
 mod scripts;

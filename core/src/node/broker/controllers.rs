@@ -152,6 +152,9 @@ impl Broker {
         }
     }
 
+    /// Takes over what the controllers say. Before the log is known up to the own registration nobody
+    /// acts on it (`BrokerServer.startup` installs its publishers then): a broker that is back
+    /// within its old session would lead what the cluster still believes it leads.
     fn take_in_metadata(&mut self, response: &FetchMetadataLogResponse, out: &mut Out) {
         if self
             .controllers
@@ -177,8 +180,11 @@ impl Broker {
         } else if response.base_offset == next + fetched {
             tail.extend_from_slice(&response.entries);
         }
-        let committed = usize::try_from(response.high_watermark - next).unwrap_or_default();
-        self.replay_metadata(committed, out);
+        let registered_at = self.lifecycle.broker_epoch;
+        if 0 <= registered_at && registered_at < response.high_watermark {
+            let committed = usize::try_from(response.high_watermark - next).unwrap_or_default();
+            self.replay_metadata(committed, out);
+        }
         self.fetch_metadata(out);
         self.maybe_ask_to_be_unfenced(out);
     }
