@@ -18,7 +18,7 @@ const OTHERS: &[&str] = &[
 ];
 
 /// Sections whose tests are still being written: what is missing there is told and does not fail.
-const UNFINISHED: &[&str] = &["A", "B", "C", "D", "E"];
+const UNFINISHED: &[&str] = &["C", "D", "E"];
 
 /// The texts of a source in which a test names a fact: its strings and the names of its functions.
 fn named(source: &str) -> Vec<String> {
