@@ -279,7 +279,8 @@ impl Watch {
                         group_of(sim, **node) == group() && !theirs.is_disjoint(&mine)
                     })
                     .map(|(node, _)| *node);
-                if let Some(other) = twice {
+                // A coordinator's log that lost its end counts generations again.
+                if let Some(other) = twice.filter(|_| !self.has_lost_power) {
                     let text = format!(
                         "{:?} and {other:?} own the same partitions in generation {generation_id}",
                         entry.node
@@ -319,7 +320,7 @@ impl Watch {
                 self.generations.insert(key, *generation_id);
                 if *previous == GroupState::CompletingRebalance && *state == GroupState::Stable {
                     let stored = self.stored_generations.entry(group_id.clone()).or_default();
-                    if *generation_id <= *stored {
+                    if *generation_id <= *stored && !self.has_lost_power {
                         let text = format!("generation {generation_id} of {group_id} comes twice");
                         self.breach.get_or_insert(text);
                     }
@@ -426,7 +427,8 @@ impl Watch {
                     }
                     _ => false,
                 };
-                if self.late_commits.remove(&(*to, *correlation)) && landed {
+                if self.late_commits.remove(&(*to, *correlation)) && landed && !self.has_lost_power
+                {
                     let text = format!("a commit of {to:?} of an older generation has landed");
                     self.break_at(entry.at, &text);
                 }

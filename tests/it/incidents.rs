@@ -550,7 +550,8 @@ fn inc_16_the_coordinators_partition_is_gone() {
              min.insync.replicas=1\n\
              topic t assign=2,3;3,1\n\
              producer p topic=t every=100ms start=1s acks=all\n\
-             consumer a group={} topics=t start=2s\nconsumer b group={} topics=t start=2s\n\
+             consumer a group={} topics=t start=2s session.timeout.ms=10000\n\
+             consumer b group={} topics=t start=2s session.timeout.ms=10000\n\
              60s kill-broker 3\n{restart}180s restart-broker 3\n",
             groups.0, groups.1
         )
@@ -643,10 +644,13 @@ fn inc_37_offsets_are_no_versions_across_partitions() {
          topic t partitions=4\n\
          producer p topic=t every=5ms start=1s records=10000 keys=item:100\n\
          60s add-partitions t 6\n\
-         65s send t tombstone key=item-1\n\
-         65s send t tombstone key=item-2\n65s send t tombstone key=item-7\n",
+         390s send t value=update key=item-5\n\
+         400s send t tombstone key=item-1\n\
+         400s send t tombstone key=item-2\n\
+         400s send t tombstone key=item-7\n",
     );
-    case.run_to(120);
+    // The producer knows of the new partitions once its metadata are older than five minutes.
+    case.run_to(420);
     let places = [
         ("item-1", 3, 3),
         ("item-2", 3, 5),
