@@ -4,23 +4,25 @@
 
 use serde_json::{Map, Value, json};
 use terrarium_core::base::config::{
-    BrokerConfig, ConsumerConfig, ProducerConfig, SettingInfo, TopicConfig,
+    BrokerConfig, ConsumerConfig, HistoryConfig, ProducerConfig, SettingInfo, TopicConfig,
 };
 use terrarium_core::lesson::expression::EVENT_FILTERS;
 use terrarium_core::lesson::grammar::{FieldInfo, Shape, TABLES, TableInfo};
 use terrarium_core::lesson::settings::OWN_SETTINGS;
 use terrarium_core::sim::action::ACTIONS;
 use terrarium_core::sim::measure::{MeasureKind, Nature};
+use terrarium_core::sim::metrics::METRICS;
 use terrarium_core::trace::event::TraceEvent;
 use terrarium_core::wire::api::ApiKey;
 use terrarium_core::wire::error_code::ErrorCode;
 
-/// The four kinds of Kafka settings with their names in setting paths.
-const SETTINGS: [(&str, &[SettingInfo]); 4] = [
+/// The kinds of Kafka settings with their names in setting paths.
+const SETTINGS: [(&str, &[SettingInfo]); 5] = [
     ("broker", BrokerConfig::SETTINGS),
     ("topic", TopicConfig::SETTINGS),
     ("producer", ProducerConfig::SETTINGS),
     ("consumer", ConsumerConfig::SETTINGS),
+    ("history", HistoryConfig::SETTINGS),
 ];
 
 /// The generated parts of the reference page, by the names of their markers.
@@ -31,6 +33,7 @@ pub fn sections() -> Vec<(&'static str, String)> {
         ("settings", settings()),
         ("events", events()),
         ("measures", measures()),
+        ("metrics", metrics()),
     ]
 }
 
@@ -123,6 +126,8 @@ fn settings() -> String {
     for (kind, settings) in SETTINGS {
         let prefix = if kind == "broker" {
             String::from("cluster")
+        } else if kind == "history" {
+            String::from(kind)
         } else {
             format!("{kind}.NAME")
         };
@@ -165,6 +170,18 @@ fn measures() -> String {
             kind.name(),
             kind.unit()
         )
+    }));
+    lines.push(String::new());
+    lines.join("\n")
+}
+
+fn metrics() -> String {
+    let head = "| metric | alarm | meaning | Kafka |\n|---|---|---|---|";
+    let mut lines = vec![String::from(head)];
+    lines.extend(METRICS.iter().map(|metric| {
+        let alarm = if metric.is_alarm { "above 0" } else { "" };
+        let doc = escape(metric.doc);
+        format!("| `{}` | {alarm} | {doc} | {} |", metric.jmx, metric.source)
     }));
     lines.push(String::new());
     lines.join("\n")

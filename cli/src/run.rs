@@ -55,6 +55,12 @@ pub struct Options {
     /// Writes every trace entry to this file, one JSON object a line.
     #[arg(long, value_name = "OUT.jsonl")]
     pub trace: Option<String>,
+    /// Writes Kafka's metrics to this file, one JSON object a value, sampled on the run's clock.
+    #[arg(long, value_name = "OUT.jsonl", conflicts_with = "trace")]
+    pub metrics: Option<String>,
+    /// Time between two samples of the metrics.
+    #[arg(long, value_name = "TIME", value_parser = parse_every, default_value = "100ms")]
+    pub metrics_every: Span,
     /// Prints JSON.
     #[arg(long)]
     pub json: bool,
@@ -70,9 +76,16 @@ pub fn run(options: &Options, output: &mut impl Write) -> Result<Ending, Failure
     let wanted = wanted_goals(options, &lesson)?;
     let attempt = attempt(options, &lesson)?;
     let mut forecast = begin(&options.run, &lesson, &attempt)?;
-    match &options.trace {
-        None => forecast.finish(),
-        Some(path) => {
+    match (&options.trace, &options.metrics) {
+        (None, None) => forecast.finish(),
+        (None, Some(path)) => {
+            let sampled = sample_to(path, options.metrics_every, &mut forecast);
+            sampled.map_err(|error| Failure::File {
+                path: path.clone(),
+                error,
+            })?;
+        }
+        (Some(path), _) => {
             trace_to(path, &mut forecast).map_err(|error| Failure::File {
                 path: path.clone(),
                 error,
@@ -244,6 +257,35 @@ fn trace_to(path: &str, forecast: &mut Forecast) -> std::io::Result<()> {
     }
 }
 
+/// Runs to the end and writes the metrics of each sampled instant: what stands when everything that
+/// is due then has happened.
+fn sample_to(path: &str, every: Span, forecast: &mut Forecast) -> std::io::Result<()> {
+    let mut file = BufWriter::new(File::create(path)?);
+    let until = forecast.sim().scenario().until;
+    let mut at = SimTime::ZERO;
+    loop {
+        let next = forecast.next_at();
+        while at <= until && next.is_none_or(|next| at < next) {
+            for line in report::metrics(forecast.sim(), at) {
+                serde_json::to_writer(&mut file, &line)?;
+                file.write_all(b"\n")?;
+            }
+            at += every;
+        }
+        if forecast.advance(1) {
+            return file.flush();
+        }
+    }
+}
+
+fn parse_every(text: &str) -> Result<Span, String> {
+    let span = parse_span(text)?;
+    if span < EVERY_MIN {
+        return Err(format!("expected a time from {EVERY_MIN} on"));
+    }
+    Ok(span)
+}
+
 fn parse_until(text: &str) -> Result<Span, String> {
     let span = parse_span(text)?;
     let latest = SimTime(SIM_TIME_MAX_US);
@@ -260,3 +302,5 @@ fn parse_set(text: &str) -> Result<Override, String> {
 }
 
 const SLICE_EVENTS: u32 = 20_000;
+/// Shortest time between two samples.
+const EVERY_MIN: Span = Span(1_000);

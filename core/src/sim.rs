@@ -3,6 +3,7 @@
 pub mod action;
 pub mod command;
 pub mod measure;
+pub mod metrics;
 pub mod scenario;
 pub mod simulation;
 pub mod timeline;

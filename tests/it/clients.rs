@@ -226,6 +226,7 @@ impl Bench {
                 last_stable_offset: Offset(offset + 1),
                 log_start_offset: Offset(0),
                 diverging_epoch: None,
+                preferred_read_replica: None,
                 current_leader: None,
                 aborted: Vec::new(),
                 batches: vec![batch],

@@ -4,6 +4,7 @@ mod clients;
 mod durability;
 mod incidents;
 mod replay;
+mod replication;
 mod scripts;
 mod seeds;
 mod tables;

@@ -3,7 +3,9 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use terrarium_core::base::config::{Acks, BrokerConfig, IsolationLevel, TopicConfig};
+use terrarium_core::base::config::{
+    Acks, BrokerConfig, HistoryConfig, IsolationLevel, TopicConfig,
+};
 use terrarium_core::base::ids::{
     BrokerId, CorrelationId, NodeId, Offset, RecordId, TopicId, TopicPartition,
 };
@@ -124,6 +126,7 @@ impl Leading {
             broker: LEADER,
             image: &self.image,
             lag_max: Span::from_millis(30_000),
+            history: HistoryConfig::default(),
             now: self.now,
         };
         act(&mut self.partition, around, &mut out)
@@ -245,7 +248,7 @@ fn a_shrink_frees_nothing_before_it_is_confirmed_e1_e2_e5() {
     let mut refused = one.clone();
     assert_eq!(
         one.answer(ErrorCode::None, &[LEADER, F1]),
-        AlterOutcome::Committed,
+        AlterOutcome::Committed(false),
         "E2"
     );
     assert_eq!(
@@ -256,7 +259,7 @@ fn a_shrink_frees_nothing_before_it_is_confirmed_e1_e2_e5() {
     assert_eq!(one.partition.partition_epoch, 2, "E2");
     assert_eq!(
         refused.answer(ErrorCode::InvalidUpdateVersion, &[]),
-        AlterOutcome::Settled,
+        AlterOutcome::Failed,
         "E5"
     );
     assert_eq!(
@@ -324,7 +327,7 @@ fn an_expansion_counts_at_once_and_is_confirmed_later_e6_to_e10() {
         let mut refused = asked();
         assert_eq!(
             refused.answer(error_code, &[]),
-            AlterOutcome::Settled,
+            AlterOutcome::Failed,
             "E9, E11: {error_code}"
         );
         assert_eq!(
@@ -571,6 +574,7 @@ impl Broker {
                 last_stable_offset: Offset(0),
                 log_start_offset: Offset(0),
                 diverging_epoch: None,
+                preferred_read_replica: None,
                 current_leader: None,
                 aborted: Vec::new(),
                 batches,
@@ -663,6 +667,7 @@ fn follower_fetch(offset: i64, epoch: i32) -> FetchRequest {
         min_bytes: 1,
         max_bytes: 1_000_000,
         isolation_level: IsolationLevel::ReadUncommitted,
+        rack_id: None,
         partitions: vec![FetchPartition {
             topic_partition: ID,
             fetch_offset: Offset(offset),
@@ -852,4 +857,35 @@ fn more_bytes_than_the_answer_may_hold_are_not_waited_for_m10_of_the_corrections
             && matches!(body, Response::Fetch(body) if body.partitions[0].batches.len() == 1)
     });
     assert!(fetched, "M10: min bytes are capped by max bytes");
+}
+
+fn offsets_answer(offset: i64) -> Response {
+    let partitions = vec![ListOffsetsPartitionResponse {
+        topic_partition: ID,
+        error_code: ErrorCode::None,
+        offset: Offset(offset),
+        timestamp: None,
+    }];
+    Response::ListOffsets(terrarium_core::wire::api::ListOffsetsResponse { partitions })
+}
+
+#[test]
+fn a_log_that_ends_before_the_leaders_begins_starts_anew_c18() {
+    let mut follower = Broker::new(F1);
+    follower.replay(&records(1, registration(&[LEADER, F1], LEADER, (0, 0))));
+    let (first, ..) = follower.fetching().expect("it fetches");
+    follower.answer_fetch(first, ErrorCode::None, vec![batch(3)]);
+    let (second, ..) = follower.fetching().expect("it goes on");
+    follower.answer_fetch(second, ErrorCode::OffsetOutOfRange, Vec::new());
+    for offset in [20, 10] {
+        let (question, body) = follower.sent.pop().expect("C18: it asks");
+        assert!(matches!(body, Request::ListOffsets(_)), "C18: {body:?}");
+        let answer = offsets_answer(offset);
+        follower.run(|manager, out| manager.on_response(question, &answer, out));
+    }
+    let log = &follower.manager.partitions()[&ID].log;
+    let bounds = (log.log_start_offset(), log.log_end_offset());
+    assert_eq!(bounds, (Offset(10), Offset(10)), "C18");
+    let (_, offset, _) = follower.fetching().expect("it goes on");
+    assert_eq!(offset, 10, "C18");
 }

@@ -26,6 +26,7 @@ pub(super) fn scenario(lines: &[&str]) -> Result<Scenario, String> {
         consumers: Vec::new(),
         network: LinkConfig::default(),
         links: Vec::new(),
+        history: terrarium_core::base::config::HistoryConfig::default(),
         actions: Vec::new(),
         until: SimTime::from_millis(60_000),
     };
@@ -97,7 +98,10 @@ fn cluster<'a>(
             }
             "seed" => scenario.seed = u64::from(number(value)?),
             "latency" | "jitter" | "loss" => link_field(&mut scenario.network, name, value)?,
-            _ => config.set(name, value).map_err(setting)?,
+            _ => match name.strip_prefix("history.") {
+                Some(name) => scenario.history.set(name, value).map_err(setting)?,
+                None => config.set(name, value).map_err(setting)?,
+            },
         }
     }
     scenario.broker_config = Arc::new(config);

@@ -9,7 +9,9 @@ use terrarium_core::lesson::Outcome;
 use terrarium_core::lesson::format::{Lesson, Task};
 use terrarium_core::lesson::predict::Forecast;
 use terrarium_core::sim::measure::{MeasureKind, Query};
+use terrarium_core::sim::metrics::Sample;
 use terrarium_core::sim::scenario::Scenario;
+use terrarium_core::sim::simulation::Sim;
 
 /// What came of a run.
 #[derive(Debug, Serialize)]
@@ -30,6 +32,43 @@ pub(super) struct Report {
     questions: Vec<QuestionLine>,
     steps: Vec<StepLine>,
     measures: Vec<MeasureLine>,
+    /// Kafka's metrics at the end.
+    metrics: Vec<MetricLine>,
+}
+
+/// A value of one of Kafka's metrics.
+#[derive(Debug, Serialize)]
+pub(super) struct MetricLine {
+    /// The instant, in microseconds.
+    at_us: SimTime,
+    metric: &'static str,
+    node: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    partition: Option<String>,
+    value: i64,
+    /// Whether the value is an alarm.
+    alarm: bool,
+}
+
+/// Kafka's metrics now, as of `at`. Partitions of Kafka's own topics are left out.
+pub(super) fn metrics(sim: &Sim, at: SimTime) -> Vec<MetricLine> {
+    let of = |sample: Sample| {
+        let topic = sample.topic_partition.map(|id| sim.topic_name(id.topic));
+        let name = sample
+            .topic_partition
+            .zip(topic)
+            .map(|(id, topic)| format!("{topic}-{}", id.partition));
+        let is_own = topic.is_some_and(|topic| topic.starts_with("__"));
+        (!is_own).then(|| MetricLine {
+            at_us: at,
+            metric: sample.jmx,
+            node: sim.scenario().node_name(sample.node),
+            partition: name,
+            value: sample.value,
+            alarm: sample.is_alarm,
+        })
+    };
+    sim.metrics().into_iter().filter_map(of).collect()
 }
 
 #[derive(Debug, Serialize)]
@@ -124,6 +163,7 @@ impl Report {
                 })
                 .collect(),
             measures: measures(scenario, forecast),
+            metrics: metrics(sim, sim.now()),
         }
     }
 

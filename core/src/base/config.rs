@@ -5,11 +5,13 @@
 
 mod broker;
 mod consumer;
+mod history;
 mod producer;
 mod topic;
 
-pub use broker::BrokerConfig;
+pub use broker::{BrokerConfig, ReplicaSelector};
 pub use consumer::{AutoOffsetReset, ConsumerConfig, IsolationLevel};
+pub use history::HistoryConfig;
 pub use producer::{Acks, ProducerConfig};
 pub use topic::{CleanupPolicy, DeletionReason, TimestampType, TopicConfig};
 
@@ -300,7 +302,9 @@ mod tests {
     #[cfg(target_arch = "wasm32")]
     use wasm_bindgen_test::wasm_bindgen_test as test;
 
-    use super::{BrokerConfig, ConsumerConfig, ProducerConfig, SettingError, TopicConfig};
+    use super::{
+        BrokerConfig, ConsumerConfig, HistoryConfig, ProducerConfig, SettingError, TopicConfig,
+    };
 
     #[test]
     fn every_default_reads_back_as_itself() {
@@ -315,7 +319,13 @@ mod tests {
                 }
             )* };
         }
-        check!(BrokerConfig, TopicConfig, ProducerConfig, ConsumerConfig);
+        check!(
+            BrokerConfig,
+            TopicConfig,
+            ProducerConfig,
+            ConsumerConfig,
+            HistoryConfig
+        );
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use super::ids::{BrokerId, GroupId, MemberId, NodeId};
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// A timer of one node. Arming it again replaces the earlier one.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -113,4 +114,91 @@ pub enum Timer {
     FetchBackoff(BrokerId),
     /// Consumer: positions are asked for again after their back-off.
     PositionRetry,
+}
+
+impl Timer {
+    /// Its name, without what it is about.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::SessionCheck => "session-check",
+            Self::MetadataFetchExpiry(_) => "metadata-fetch-expiry",
+            Self::LeaderBalance => "leader-balance",
+            Self::UncleanSweep => "unclean-sweep",
+            Self::QuorumElection => "quorum-election",
+            Self::QuorumFetchTimeout => "quorum-fetch-timeout",
+            Self::QuorumFetchRetry => "quorum-fetch-retry",
+            Self::QuorumCheck => "quorum-check",
+            Self::QuorumBegin => "quorum-begin",
+            Self::QuorumLinger => "quorum-linger",
+            Self::QuorumNoOp => "quorum-no-op",
+            Self::InitialRegistration => "initial-registration",
+            Self::ControlledShutdown => "controlled-shutdown",
+            Self::MetadataReplay => "metadata-replay",
+            Self::AdminRetry => "admin-retry",
+            Self::BrokerHeartbeat => "broker-heartbeat",
+            Self::BrokerRegistration => "broker-registration",
+            Self::MetadataFetch => "metadata-fetch",
+            Self::IsrCheck => "isr-check",
+            Self::AlterPartitionRetry => "alter-partition-retry",
+            Self::ReplicaFetch(_) => "replica-fetch",
+            Self::ProduceExpiry(_) => "produce-expiry",
+            Self::FetchExpiry(_) => "fetch-expiry",
+            Self::CreateOffsetsTopic => "create-offsets-topic",
+            Self::TransactionMarkers => "transaction-markers",
+            Self::TransactionTimeouts => "transaction-timeouts",
+            Self::JoinPhase(_) => "join-phase",
+            Self::PendingSync(_) => "pending-sync",
+            Self::MemberSession(..) => "member-session",
+            Self::OffsetExpiry(_) => "offset-expiry",
+            Self::LogRetention => "log-retention",
+            Self::LogCleaner => "log-cleaner",
+            Self::LogFlush => "log-flush",
+            Self::RecoveryPointCheckpoint => "recovery-point-checkpoint",
+            Self::LogStartCheckpoint => "log-start-checkpoint",
+            Self::DeleteRecordsExpiry(_) => "delete-records-expiry",
+            Self::CoordinatorAppendExpiry(_) => "coordinator-append-expiry",
+            Self::HighWatermarkCheckpoint => "high-watermark-checkpoint",
+            Self::MetadataRefresh => "metadata-refresh",
+            Self::ProducerMetadata => "producer-metadata",
+            Self::CoordinatorLookup => "coordinator-lookup",
+            Self::ProducerTick => "producer-tick",
+            Self::ProducerSend => "producer-send",
+            Self::ProducerBlocked => "producer-blocked",
+            Self::RecordDone => "record-done",
+            Self::Heartbeat => "heartbeat",
+            Self::SessionTimeout => "session-timeout",
+            Self::PollTimeout => "poll-timeout",
+            Self::AutoCommit => "auto-commit",
+            Self::RetryBackoff => "retry-backoff",
+            Self::PrepareCommit => "prepare-commit",
+            Self::FetchBackoff(_) => "fetch-backoff",
+            Self::PositionRetry => "position-retry",
+        }
+    }
+}
+
+/// As `expire-timer` names it: `isr-check`, `replica-fetch:2`, `join-phase:orders`.
+impl fmt::Display for Timer {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.name())?;
+        if let Self::MetadataFetchExpiry(of) = self {
+            write!(formatter, ":{of}")
+        } else if let Self::ReplicaFetch(of) | Self::FetchBackoff(of) = self {
+            write!(formatter, ":{of}")
+        } else if let Self::JoinPhase(of) | Self::PendingSync(of) = self {
+            write!(formatter, ":{of}")
+        } else if let Self::ProduceExpiry(of)
+        | Self::FetchExpiry(of)
+        | Self::DeleteRecordsExpiry(of)
+        | Self::CoordinatorAppendExpiry(of) = self
+        {
+            write!(formatter, ":{of}")
+        } else if let Self::OffsetExpiry(of) = self {
+            write!(formatter, ":{of}")
+        } else if let Self::MemberSession(group, member) = self {
+            write!(formatter, ":{group}:{member}")
+        } else {
+            Ok(())
+        }
+    }
 }

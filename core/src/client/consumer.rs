@@ -176,6 +176,8 @@ enum Purpose {
     Commit(commit::CommitCall),
     OffsetFetch(Vec<TopicPartition>),
     ListOffsets(Vec<TopicPartition>),
+    /// Each partition with the leader's epoch and the position's.
+    Validate(Vec<(TopicPartition, i32, i32)>),
     /// From this leader, each partition at this offset.
     Fetch(BrokerId, Vec<(TopicPartition, Offset)>),
 }
@@ -190,7 +192,9 @@ impl Purpose {
             | Self::Leave
             | Self::Commit(_)
             | Self::OffsetFetch(_) => true,
-            Self::FindCoordinator | Self::ListOffsets(_) | Self::Fetch(..) => false,
+            Self::FindCoordinator | Self::ListOffsets(_) | Self::Validate(_) | Self::Fetch(..) => {
+                false
+            }
         }
     }
 }
@@ -347,6 +351,7 @@ impl Consumer {
         if self.coordinator_step(out) {
             self.update_positions(out);
         }
+        self.validate_positions(out);
         if self.app != App::Polling {
             return;
         }
@@ -420,6 +425,7 @@ impl Consumer {
         {
             self.metadata.on_connection_works(from);
             self.resume_assignment(out);
+            self.check_leaders(out);
             self.poll(out);
             return true;
         }
@@ -461,6 +467,9 @@ impl Consumer {
             }
             (Purpose::ListOffsets(partitions), Response::ListOffsets(response)) => {
                 self.on_list_offsets(&partitions, response, out);
+            }
+            (Purpose::Validate(asked), Response::OffsetForLeaderEpoch(response)) => {
+                self.on_validation(&asked, Some(response), out);
             }
             (Purpose::Fetch(broker, asked), Response::Fetch(response)) => {
                 self.on_fetch_response(broker, &asked, response, out);
@@ -513,7 +522,8 @@ impl Consumer {
             Some(Purpose::OffsetFetch(partitions) | Purpose::ListOffsets(partitions)) => {
                 self.positions_failed(&partitions, out);
             }
-            Some(Purpose::Fetch(broker, _)) => self.fetch_failed(broker, out),
+            Some(Purpose::Validate(asked)) => self.on_validation(&asked, None, out),
+            Some(Purpose::Fetch(broker, asked)) => self.fetch_failed(broker, &asked, out),
         }
         self.metadata.request_update(out);
         self.poll(out);

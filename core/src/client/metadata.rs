@@ -96,6 +96,11 @@ impl ClientMetadata {
         self.needs_update || self.in_flight.is_some()
     }
 
+    /// Brokers of the last answer; before any, the bootstrap list.
+    pub fn brokers(&self) -> &[BrokerId] {
+        &self.brokers
+    }
+
     /// The topics that are known.
     pub const fn topics(&self) -> &BTreeMap<TopicId, KnownTopic> {
         &self.topics

@@ -59,6 +59,10 @@ pub struct Producer {
     pub records_acknowledged: u64,
     /// Records given up so far.
     pub records_failed: u64,
+    /// Records in batches that were sent, those sent again included.
+    pub records_sent: u64,
+    /// Records in batches that were put back to be sent again.
+    pub records_retried: u64,
 }
 
 /// A record and where it goes.
@@ -139,6 +143,8 @@ impl Producer {
             stream,
             records_acknowledged: 0,
             records_failed: 0,
+            records_sent: 0,
+            records_retried: 0,
             config,
         }
     }

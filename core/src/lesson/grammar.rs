@@ -143,6 +143,11 @@ pub const TABLES: &[TableInfo] = &[
             field("consumer", Shape::Tables("consumer"), "The consumers."),
             field("network", Shape::Table("network"), "How messages travel."),
             field(
+                "history",
+                Shape::Settings("history"),
+                "What an old release of Kafka did otherwise.",
+            ),
+            field(
                 "variant",
                 Shape::Tables("variant"),
                 "Other experiments on the same stage, one click apart. The first one is chosen until another is.",

@@ -96,6 +96,13 @@ impl Forecast {
             .map_err(ForecastError::Scenario)
     }
 
+    /// When the next event or action is due; unset when nothing is.
+    pub fn next_at(&self) -> Option<SimTime> {
+        let due = self.sim.next_due();
+        let action = self.actions.front().map(|(at, _)| *at);
+        [due, action].into_iter().flatten().min()
+    }
+
     /// Handles at most `events_max` events. Returns whether the run is over.
     pub fn advance(&mut self, events_max: u32) -> bool {
         for _ in 0..events_max {

@@ -4,7 +4,7 @@
 //! names by path what a learner may change. `*` stands for every name.
 
 use crate::base::config::{
-    BrokerConfig, ConsumerConfig, ProducerConfig, SettingError, TopicConfig, nearest,
+    BrokerConfig, ConsumerConfig, HistoryConfig, ProducerConfig, SettingError, TopicConfig, nearest,
 };
 use crate::base::ids::BrokerId;
 use crate::kernel::limits::{
@@ -225,6 +225,7 @@ pub fn value(scenario: &Scenario, path: &str) -> Option<String> {
             _ => None,
         },
         "cluster" => scenario.broker_config.value(rest),
+        "history" => scenario.history.value(rest),
         "topic" => {
             let topic = scenario
                 .topics
@@ -290,6 +291,7 @@ pub fn describe(path: &str) -> Option<(&'static str, &'static str)> {
     let (head, rest) = path.split_once('.')?;
     let known = match head {
         "cluster" => BrokerConfig::SETTINGS,
+        "history" => HistoryConfig::SETTINGS,
         "topic" => TopicConfig::SETTINGS,
         "producer" => ProducerConfig::SETTINGS,
         "consumer" => ConsumerConfig::SETTINGS,
@@ -402,6 +404,13 @@ impl Setter<'_> {
                     .set(rest, self.value)
                     .map_err(|error| self.setting(error))?;
                 self.scenario.broker_config = Arc::new(config);
+            }
+            ("history", _) if !rest.is_empty() => {
+                let mut history = self.scenario.history;
+                history
+                    .set(rest, self.value)
+                    .map_err(|error| self.setting(error))?;
+                self.scenario.history = history;
             }
             ("topic", _) if !rest.is_empty() => self.topics(rest)?,
             ("producer", _) if !rest.is_empty() => self.producers(rest)?,

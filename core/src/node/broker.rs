@@ -10,7 +10,7 @@ use self::controllers::Controllers;
 use self::lifecycle::Lifecycle;
 use self::transactions::Delivery;
 use super::replica_manager::{LeadershipChange, ReplicaManager};
-use crate::base::config::BrokerConfig;
+use crate::base::config::{BrokerConfig, HistoryConfig};
 use crate::base::ids::{BrokerId, ControllerId, CorrelationId, NodeId, TopicId, TopicPartition};
 use crate::base::timer::Timer;
 use crate::coordinator::GroupCoordinator;
@@ -57,6 +57,8 @@ pub struct BrokerStart {
     pub rack: Option<Arc<str>>,
     /// Its settings.
     pub config: Arc<BrokerConfig>,
+    /// What an old release did otherwise.
+    pub history: HistoryConfig,
     /// The voters of the quorum of controllers.
     pub controllers: Arc<[NodeId]>,
     /// Topics that an administrator creates at the start: their names, by interned id. Until then
@@ -99,6 +101,7 @@ impl Broker {
             disk,
         );
         replicas.set_controller(controllers.active());
+        replicas.set_history(start.history);
         let coordinator = GroupCoordinator::new(start.id, start.config.clone());
         let transactions = TransactionCoordinator::new(start.config.clone());
         Self {
@@ -165,6 +168,10 @@ impl Broker {
             }
             Request::DeleteRecords(request) => {
                 self.replicas.handle_delete_records(reply, request, out);
+            }
+            Request::OffsetForLeaderEpoch(request) => {
+                self.replicas
+                    .handle_offset_for_leader_epoch(reply, request, out);
             }
             Request::Metadata(request) => self.handle_metadata(reply, request, out),
             Request::FindCoordinator(request) => self.handle_find_coordinator(reply, request, out),

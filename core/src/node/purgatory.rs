@@ -51,6 +51,11 @@ impl<T> Purgatory<T> {
         self.waiting.get(&id)
     }
 
+    /// How many requests wait.
+    pub fn count(&self) -> i64 {
+        i64::try_from(self.waiting.len()).unwrap_or(i64::MAX)
+    }
+
     /// Every parked request, oldest first.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         self.waiting.values()

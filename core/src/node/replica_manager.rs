@@ -14,7 +14,7 @@ pub use produce::AppendError;
 use self::alter::AlterPartitionManager;
 use self::transaction::Verification;
 use super::purgatory::{DelayedDeleteRecords, DelayedFetch, DelayedProduce, Purgatory};
-use crate::base::config::{BrokerConfig, TopicConfig};
+use crate::base::config::{BrokerConfig, HistoryConfig, TopicConfig};
 use crate::base::ids::{BrokerId, CorrelationId, NodeId, TopicPartition};
 use crate::base::timer::Timer;
 use crate::kernel::digest::Digest;
@@ -34,6 +34,10 @@ pub struct ReplicaManager {
     /// The active controller; unset while none is known.
     controller: Option<NodeId>,
     config: Arc<BrokerConfig>,
+    /// What an old release did otherwise.
+    history: HistoryConfig,
+    /// What the broker's meters have counted.
+    meters: Meters,
     /// Whether a controlled shutdown has begun.
     is_shutting_down: bool,
     /// What the topics that the metadata do not know (any more) are taken to have.
@@ -59,6 +63,29 @@ pub struct ReplicaManager {
     verifications: Vec<(CorrelationId, Verification)>,
     /// Transactions that have ended in this handler, for the group coordinator.
     ended_transactions: Vec<(TopicPartition, i64, bool)>,
+}
+
+/// What a broker's meters have counted since its process started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Meters {
+    /// Smaller ISRs that the controller confirmed to this leader.
+    pub isr_shrinks: u64,
+    /// Larger ISRs that the controller confirmed to this leader.
+    pub isr_expands: u64,
+    /// ISR changes that were refused or came to nothing.
+    pub failed_isr_updates: u64,
+    /// Records that clients wrote.
+    pub messages_in: u64,
+    /// Bytes that clients wrote.
+    pub bytes_in: u64,
+    /// Bytes that consumers read.
+    pub bytes_out: u64,
+    /// Bytes that came from leaders.
+    pub replication_bytes_in: u64,
+    /// Bytes that followers read.
+    pub replication_bytes_out: u64,
+    /// Appends that were refused for want of replicas, in Kafka's count.
+    pub failed_produces: u64,
 }
 
 /// Why a request was sent.
@@ -103,6 +130,8 @@ impl ReplicaManager {
             id,
             controller: Some(controller),
             config,
+            history: HistoryConfig::default(),
+            meters: Meters::default(),
             is_shutting_down: false,
             topic_default,
             seed,
@@ -138,6 +167,21 @@ impl ReplicaManager {
     /// The replicas.
     pub const fn partitions(&self) -> &BTreeMap<TopicPartition, Partition> {
         &self.partitions
+    }
+
+    /// Partitions that are not fetched until metadata bring a new leader epoch.
+    pub fn failed_partitions(&self) -> usize {
+        self.fetchers.values().map(Fetcher::failed_count).sum()
+    }
+
+    /// What its meters have counted.
+    pub const fn meters(&self) -> Meters {
+        self.meters
+    }
+
+    /// Takes in what an old release did otherwise.
+    pub const fn set_history(&mut self, history: HistoryConfig) {
+        self.history = history;
     }
 
     /// Produce requests that wait for replicas.
@@ -297,6 +341,7 @@ impl ReplicaManager {
             broker: self.id,
             image: &self.image,
             lag_max: Span::from_millis(self.config.replica_lag_time_max_ms),
+            history: self.history,
             now: out.now,
         };
         let partition = self.partitions.entry(topic_partition).or_insert_with(|| {
@@ -307,6 +352,9 @@ impl ReplicaManager {
         let led_before = partition.is_leader();
         let is_new_epoch = partition.apply(registration, around, out);
         let leads_now = partition.is_leader();
+        if is_new_epoch && !leads_now && self.history.truncate_to_high_watermark {
+            partition.truncate_to(partition.log.high_watermark(), out);
+        }
         if is_new_epoch {
             for fetcher in self.fetchers.values_mut() {
                 fetcher.remove(topic_partition);
@@ -362,6 +410,7 @@ impl ReplicaManager {
             broker: self.id,
             image: &self.image,
             lag_max: Span::from_millis(self.config.replica_lag_time_max_ms),
+            history: self.history,
             now: out.now,
         };
         let moved = self

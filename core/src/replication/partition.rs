@@ -2,6 +2,7 @@
 
 use super::isr::{IsrState, PendingIsr};
 use super::remote::{FollowerFetch, RemoteReplica};
+use crate::base::config::HistoryConfig;
 use crate::base::ids::{BrokerId, Offset, TopicPartition};
 use crate::kernel::time::{SimTime, Span};
 use crate::log::partition_log::{LogChange, PartitionLog};
@@ -27,6 +28,9 @@ pub struct Partition {
     pub leader_epoch: i32,
     /// The partition epoch that this broker has replayed or been told; -1 before any.
     pub partition_epoch: i32,
+    /// As a follower: the leader's high watermark minus the end of this log, at the last fetch
+    /// answer; unset before one came.
+    pub fetch_lag: Option<i64>,
 }
 
 /// What a broker does with a replica.
@@ -61,6 +65,8 @@ pub struct Surroundings<'a> {
     pub image: &'a MetadataImage,
     /// `replica.lag.time.max.ms`.
     pub lag_max: Span,
+    /// What an old release did otherwise.
+    pub history: HistoryConfig,
     /// The time.
     pub now: SimTime,
 }
@@ -82,10 +88,12 @@ impl Surroundings<'_> {
 /// What becomes of an answer to `AlterPartition`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AlterOutcome {
-    /// The ISR is the committed one; the high watermark may move.
-    Committed,
-    /// The change is dropped, or the answer is of no use.
-    Settled,
+    /// The ISR is the committed one; the high watermark may move. Whether it has grown.
+    Committed(bool),
+    /// The change failed: it is dropped, or waits for metadata, or the answer is too old.
+    Failed,
+    /// Metadata that overtook the answer have replaced what was pending.
+    Replaced,
     /// The same change is asked for again.
     Retry,
 }
@@ -99,6 +107,7 @@ impl Partition {
             role: Role::Follower(None),
             leader_epoch: -1,
             partition_epoch: -1,
+            fetch_lag: None,
         }
     }
 
@@ -149,6 +158,7 @@ impl Partition {
         } else {
             self.leader_epoch = registration.leader_epoch;
             if is_new_epoch {
+                self.fetch_lag = None;
                 self.role = Role::Follower(registration.leader);
                 out.trace(TraceEvent::BecameFollower {
                     topic_partition: self.topic_partition,
@@ -177,6 +187,7 @@ impl Partition {
             return;
         }
         let epoch_start_offset = self.log.log_end_offset();
+        self.fetch_lag = None;
         self.leader_epoch = registration.leader_epoch;
         self.log.begin_epoch(self.leader_epoch);
         let known = match &mut self.role {
@@ -300,7 +311,7 @@ impl Partition {
             return false;
         };
         let in_sync = u32::try_from(state.isr.committed.len()).unwrap_or(u32::MAX);
-        if in_sync < state.effective_min_isr {
+        if in_sync < state.effective_min_isr && !around.history.high_watermark_below_min_isr {
             return false;
         }
         let mut reached = log_end;
@@ -334,12 +345,16 @@ impl Partition {
             return None;
         }
         let log_end = self.log.log_end_offset();
+        let messages_max = around.history.replica_lag_max_messages;
         let (kept, out_of_sync): (Vec<_>, Vec<_>) =
             state.isr.committed.iter().copied().partition(|id| {
-                state
-                    .remotes
-                    .get(id)
-                    .is_none_or(|remote| remote.is_caught_up(log_end, around.now, around.lag_max))
+                let Some(remote) = state.remotes.get(id) else {
+                    return true;
+                };
+                let lacks = log_end - remote.log_end_offset;
+                let lacks_too_many =
+                    0 < messages_max && remote.log_end_offset.is_known() && messages_max <= lacks;
+                !lacks_too_many && remote.is_caught_up(log_end, around.now, around.lag_max)
             });
         if out_of_sync.is_empty() {
             None
@@ -371,6 +386,49 @@ impl Partition {
         isr.push(follower);
         isr.sort_unstable();
         Some(isr)
+    }
+
+    /// The replica that a consumer in `rack` is to read from, when it is not this one.
+    ///
+    /// # Source
+    /// `ReplicaManager.findPreferredReadReplica`, `RackAwareReplicaSelector` (KIP-392).
+    pub fn preferred_read_replica(
+        &self,
+        rack: &str,
+        fetch_offset: Offset,
+        around: Surroundings<'_>,
+    ) -> Option<BrokerId> {
+        let state = self.leader()?;
+        let is_near = |id: &BrokerId| {
+            let registered = around.image.brokers.get(id);
+            registered.is_some_and(|broker| broker.rack.as_deref() == Some(rack))
+        };
+        if is_near(&around.broker) {
+            return None;
+        }
+        let mut best: Option<(Offset, Option<SimTime>, BrokerId)> = None;
+        for (id, remote) in &state.remotes {
+            let may_serve = state.isr.committed.contains(id)
+                && remote.log_start_offset <= fetch_offset
+                && fetch_offset <= remote.log_end_offset;
+            let candidate = (remote.log_end_offset, remote.last_caught_up_at, *id);
+            if may_serve && is_near(id) && best.is_none_or(|best| best < candidate) {
+                best = Some(candidate);
+            }
+        }
+        best.map(|(_, _, id)| id)
+    }
+
+    /// The ISR change that was just put in flight is not even sent: another one still is.
+    pub fn refuse_isr(&mut self, out: &mut Out) {
+        let topic_partition = self.topic_partition;
+        if let Some(state) = self.leader_mut() {
+            state.isr.pending = None;
+            out.trace(TraceEvent::IsrChangeRefused {
+                topic_partition,
+                error_code: ErrorCode::OperationNotAttempted,
+            });
+        }
     }
 
     /// Puts a change of the ISR in flight.
@@ -432,7 +490,7 @@ impl Partition {
         let (topic_partition, leader_epoch) = (self.topic_partition, self.leader_epoch);
         let partition_epoch = self.partition_epoch;
         let Some(state) = self.leader_mut() else {
-            return AlterOutcome::Settled;
+            return AlterOutcome::Replaced;
         };
         // Metadata that overtook the answer have replaced the pending state: nothing to do.
         if state
@@ -441,15 +499,16 @@ impl Partition {
             .as_ref()
             .is_none_or(|pending| pending.change_id != change_id)
         {
-            return AlterOutcome::Settled;
+            return AlterOutcome::Replaced;
         }
         if result.error_code.is_none() {
             if result.leader_epoch != leader_epoch || result.partition_epoch < partition_epoch {
-                return AlterOutcome::Settled;
+                return AlterOutcome::Failed;
             }
+            let has_grown = state.isr.committed.len() < result.isr.len();
             state.isr = IsrState::committed(result.isr.clone());
             self.partition_epoch = result.partition_epoch;
-            return AlterOutcome::Committed;
+            return AlterOutcome::Committed(has_grown);
         }
         out.trace(TraceEvent::IsrChangeRefused {
             topic_partition,
@@ -457,10 +516,10 @@ impl Partition {
         });
         if REVERTING.contains(&result.error_code) {
             state.isr.pending = None;
-            return AlterOutcome::Settled;
+            return AlterOutcome::Failed;
         }
         if STAYING.contains(&result.error_code) {
-            return AlterOutcome::Settled;
+            return AlterOutcome::Failed;
         }
         AlterOutcome::Retry
     }

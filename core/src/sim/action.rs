@@ -8,7 +8,7 @@ use crate::base::config::{SettingError, TopicConfig, nearest};
 use crate::base::ids::{BrokerId, ClientId, ControllerId, NodeId, Offset};
 use crate::kernel::limits::{BROKERS_MAX, PARTITIONS_MAX, RECORD_TEXT_BYTES_MAX, SIM_TIME_MAX_US};
 use crate::kernel::time::{SimTime, Span, parse_span};
-use crate::sim::command::{AdminAction, Command};
+use crate::sim::command::{AdminAction, Command, Fault};
 use crate::sim::scenario::{CONTROLLER, Scenario};
 use crate::wire::api::ApiKey;
 use serde::Serialize;
@@ -166,18 +166,53 @@ pub const ACTIONS: &[ActionInfo] = &[
     },
     ActionInfo {
         verb: "cut-link",
-        arguments: "NODE NODE",
-        doc: "Nothing passes between the two, in either direction. A number is a broker, a name a client, controller the controller (controller-3001 the second of several).",
+        arguments: "NODE NODE [one-way]",
+        doc: "Nothing passes between the two, or nothing from the first to the second. A number is a broker, a name a client, controller the controller (controller-3001 the second of several).",
     },
     ActionInfo {
         verb: "heal-link",
         arguments: "NODE NODE",
-        doc: "Messages pass again; what was held arrives now.",
+        doc: "Messages pass again as at the start, in both directions; what was held arrives now.",
     },
     ActionInfo {
         verb: "drop-next",
         arguments: "NODE NODE API",
         doc: "The next request or response of this API, such as Produce, from the first node to the second is lost.",
+    },
+    ActionInfo {
+        verb: "delay-next",
+        arguments: "NODE NODE API TIME",
+        doc: "The next request or response of this API from the first node to the second takes this much longer.",
+    },
+    ActionInfo {
+        verb: "delay-link",
+        arguments: "NODE NODE TIME [one-way]",
+        doc: "Every message between the two, or from the first to the second alone, takes this much longer.",
+    },
+    ActionInfo {
+        verb: "lose-link",
+        arguments: "NODE NODE PERCENT% [one-way]",
+        doc: "Of the segments between the two, or from the first to the second alone, this many in a hundred are lost; TCP sends them again.",
+    },
+    ActionInfo {
+        verb: "slow-disk",
+        arguments: "ID TIME",
+        doc: "Each append of the broker takes this long: records, committed offsets, markers, and what it replicates.",
+    },
+    ActionInfo {
+        verb: "heal-disk",
+        arguments: "ID",
+        doc: "Appends of the broker take no time again.",
+    },
+    ActionInfo {
+        verb: "slow-follower",
+        arguments: "ID TIME",
+        doc: "The broker's fetches from leaders leave this much later; 0s makes it fast again.",
+    },
+    ActionInfo {
+        verb: "expire-timer",
+        arguments: "NODE TIMER",
+        doc: "A timer of the node, such as isr-check or replica-fetch:1, runs out now.",
     },
 ];
 
@@ -322,6 +357,7 @@ pub fn print(command: &Command, scenario: &Scenario) -> String {
                 print_node(*to, scenario)
             )
         }
+        Command::Fault(fault) => print_fault(fault, scenario),
         Command::HealLink(from, to) => {
             format!(
                 "heal-link {} {}",
@@ -397,6 +433,61 @@ pub fn verb(command: &Command, scenario: &Scenario) -> &'static str {
         Command::CutLink(..) => "cut-link",
         Command::HealLink(..) => "heal-link",
         Command::DropNext(..) => "drop-next",
+        Command::Fault(fault) => fault_verb(fault),
+    }
+}
+
+const fn fault_verb(fault: &Fault) -> &'static str {
+    match fault {
+        Fault::SlowDisk(..) => "slow-disk",
+        Fault::HealDisk(_) => "heal-disk",
+        Fault::SlowFollower(..) => "slow-follower",
+        Fault::CutWay(..) => "cut-link",
+        Fault::DelayLink { .. } => "delay-link",
+        Fault::LoseLink { .. } => "lose-link",
+        Fault::DelayNext(..) => "delay-next",
+        Fault::ExpireTimer(..) => "expire-timer",
+    }
+}
+
+fn print_fault(fault: &Fault, scenario: &Scenario) -> String {
+    let verb = fault_verb(fault);
+    let node = |node: NodeId| print_node(node, scenario);
+    let way = |one_way: bool| if one_way { " one-way" } else { "" };
+    match fault {
+        Fault::SlowDisk(id, time) | Fault::SlowFollower(id, time) => {
+            format!("{verb} {id} {}", print_time(*time))
+        }
+        Fault::HealDisk(id) => format!("{verb} {id}"),
+        Fault::CutWay(from, to) => format!("{verb} {} {}{}", node(*from), node(*to), way(true)),
+        Fault::DelayLink {
+            from,
+            to,
+            delay,
+            one_way,
+        } => {
+            let (time, way) = (print_time(*delay), way(*one_way));
+            format!("{verb} {} {} {time}{way}", node(*from), node(*to))
+        }
+        Fault::LoseLink {
+            from,
+            to,
+            percent,
+            one_way,
+        } => {
+            let way = way(*one_way);
+            format!("{verb} {} {} {percent}%{way}", node(*from), node(*to))
+        }
+        Fault::DelayNext(from, to, api, time) => {
+            let time = print_time(*time);
+            format!(
+                "{verb} {} {} {} {time}",
+                node(*from),
+                node(*to),
+                quote(api.name())
+            )
+        }
+        Fault::ExpireTimer(on, timer) => format!("{verb} {} {}", node(*on), quote(timer)),
     }
 }
 
@@ -519,7 +610,11 @@ impl<'a> Words<'a> {
             "power-loss-all" => Command::PowerLossAll,
             "cut-link" => {
                 let (from, to) = self.ends()?;
-                Command::CutLink(from, to)
+                if self.one_way()? {
+                    Command::Fault(Fault::CutWay(from, to))
+                } else {
+                    Command::CutLink(from, to)
+                }
             }
             "heal-link" => {
                 let (from, to) = self.ends()?;
@@ -529,6 +624,8 @@ impl<'a> Words<'a> {
                 let (from, to) = self.ends()?;
                 Command::DropNext(from, to, self.api()?)
             }
+            "delay-next" | "delay-link" | "lose-link" | "slow-disk" | "heal-disk"
+            | "slow-follower" | "expire-timer" => Command::Fault(self.fault(&verb)?),
             _ => {
                 let verbs = || ACTIONS.iter().map(|action| action.verb);
                 return Err(self.unknown(&verb, "an action such as kill-broker", verbs()));
@@ -556,6 +653,69 @@ impl<'a> Words<'a> {
                 Err(self.error(&word, expected))
             }
         }
+    }
+
+    fn fault(&mut self, verb: &str) -> Result<Fault, ActionError> {
+        Ok(match verb {
+            "slow-disk" => Fault::SlowDisk(self.broker()?, self.delay()?),
+            "heal-disk" => Fault::HealDisk(self.broker()?),
+            "slow-follower" => Fault::SlowFollower(self.broker()?, self.delay()?),
+            "expire-timer" => {
+                let node = self.node()?;
+                let timer = self.word(TIMER)?;
+                if TIMER_CHARS_MAX < timer.len() {
+                    return Err(self.error(&timer, String::from(TIMER)));
+                }
+                Fault::ExpireTimer(node, Arc::from(timer))
+            }
+            "delay-next" => {
+                let (from, to) = self.ends()?;
+                Fault::DelayNext(from, to, self.api()?, self.delay()?)
+            }
+            "delay-link" => {
+                let (from, to) = self.ends()?;
+                let delay = self.delay()?;
+                let one_way = self.one_way()?;
+                Fault::DelayLink {
+                    from,
+                    to,
+                    delay,
+                    one_way,
+                }
+            }
+            _ => {
+                let (from, to) = self.ends()?;
+                let word = self.word(PERCENT)?;
+                let percent = word.strip_suffix('%').and_then(|text| text.parse().ok());
+                let percent = percent.filter(|percent| (0..=100).contains(percent));
+                let percent = percent.ok_or_else(|| self.error(&word, String::from(PERCENT)))?;
+                let one_way = self.one_way()?;
+                Fault::LoseLink {
+                    from,
+                    to,
+                    percent,
+                    one_way,
+                }
+            }
+        })
+    }
+
+    /// Whether `one-way` comes next.
+    fn one_way(&mut self) -> Result<bool, ActionError> {
+        match self.rest.next() {
+            None => Ok(false),
+            Some(word) if word == ONE_WAY => Ok(true),
+            Some(word) => Err(self.unknown(&word, "one-way or the end", [ONE_WAY].into_iter())),
+        }
+    }
+
+    fn delay(&mut self) -> Result<Span, ActionError> {
+        let expected = "a time such as 20ms";
+        let time = self.span(expected)?;
+        if SIM_TIME_MAX_US < time.0 {
+            return Err(self.error(&time.to_string(), String::from(expected)));
+        }
+        Ok(time)
     }
 
     fn send(&mut self) -> Result<Command, ActionError> {
@@ -863,6 +1023,10 @@ fn shorten(text: &str) -> String {
 }
 
 const CONTROLLER_NAME: &str = "controller";
+const ONE_WAY: &str = "one-way";
+const PERCENT: &str = "a share from 0% to 100%";
+const TIMER: &str = "a timer such as isr-check";
+const TIMER_CHARS_MAX: usize = 200;
 const NODE: &str = "a broker's id, a client's name or controller";
 const CREATE_FIELDS: &str = "partitions=, replication-factor= or a setting of topics";
 const TOPIC_CHARS_MAX: usize = 249;

@@ -75,6 +75,48 @@ pub enum Command {
     HealLink(NodeId, NodeId),
     /// `drop-next 1 p1 Produce`: the next message of this API from the one to the other is lost.
     DropNext(NodeId, NodeId, ApiKey),
+    /// Something is slow, or lost in one direction, or happens early.
+    Fault(Fault),
+}
+
+/// What a person makes slow, lossy or early.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Fault {
+    /// `slow-disk 2 20ms`: each append of the broker takes this long.
+    SlowDisk(BrokerId, Span),
+    /// `heal-disk 2`: appends take no time again.
+    HealDisk(BrokerId),
+    /// `slow-follower 3 50ms`: the broker's fetches from leaders leave this much later.
+    SlowFollower(BrokerId, Span),
+    /// `cut-link 1 2 one-way`: nothing passes from the first to the second.
+    CutWay(NodeId, NodeId),
+    /// `delay-link 1 2 100ms`: every message takes this much longer.
+    DelayLink {
+        /// One end.
+        from: NodeId,
+        /// The other end.
+        to: NodeId,
+        /// Added to the link's own latency.
+        delay: Span,
+        /// Whether the way back stays as it is.
+        one_way: bool,
+    },
+    /// `lose-link 1 2 20%`: segments are lost, and sent again by TCP.
+    LoseLink {
+        /// One end.
+        from: NodeId,
+        /// The other end.
+        to: NodeId,
+        /// Of a hundred segments, how many are lost.
+        percent: u32,
+        /// Whether the way back stays as it is.
+        one_way: bool,
+    },
+    /// `delay-next 1 2 Fetch 5s`: the next message of this API takes this much longer.
+    DelayNext(NodeId, NodeId, ApiKey, Span),
+    /// `expire-timer 1 isr-check`: the timer runs out now.
+    ExpireTimer(NodeId, Arc<str>),
 }
 
 /// What an administrator asks for.
@@ -159,6 +201,13 @@ pub enum CommandError {
         /// The longest allowed.
         bytes_max: u32,
     },
+    /// No armed timer of the node has this name, or several have.
+    NoSuchTimer {
+        /// The name.
+        timer: Arc<str>,
+        /// The timers that are armed.
+        pending: Vec<String>,
+    },
     /// A link has two different ends.
     LinkToItself,
     /// The recording is full.
@@ -199,6 +248,16 @@ impl fmt::Display for CommandError {
                 write!(
                     formatter,
                     "a text of {bytes} bytes is too long; {bytes_max} are allowed"
+                )
+            }
+            Self::NoSuchTimer { timer, pending } if pending.is_empty() => {
+                write!(formatter, "there is no timer {timer}; none is pending")
+            }
+            Self::NoSuchTimer { timer, pending } => {
+                let pending = pending.join(", ");
+                write!(
+                    formatter,
+                    "there is no one timer {timer}; pending are {pending}"
                 )
             }
             Self::LinkToItself => write!(formatter, "a link needs two different ends"),

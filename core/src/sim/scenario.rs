@@ -1,7 +1,9 @@
 //! What a run starts from: the cluster, its clients and what they do.
 
 use super::command::Command;
-use crate::base::config::{BrokerConfig, ConsumerConfig, ProducerConfig, TopicConfig};
+use crate::base::config::{
+    BrokerConfig, ConsumerConfig, HistoryConfig, ProducerConfig, TopicConfig,
+};
 use crate::base::ids::{BrokerId, ClientId, ControllerId, NodeId};
 use crate::kernel::network::LinkConfig;
 use crate::kernel::time::{SimTime, Span};
@@ -21,6 +23,8 @@ pub struct Scenario {
     pub brokers: Vec<BrokerSpec>,
     /// Settings of every broker.
     pub broker_config: Arc<BrokerConfig>,
+    /// What an old release did otherwise; nothing unless a lesson is about it.
+    pub history: HistoryConfig,
     /// The topics, created as soon as the brokers are up.
     pub topics: Vec<TopicSpec>,
     /// The producers.

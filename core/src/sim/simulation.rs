@@ -3,6 +3,7 @@
 mod build;
 mod commands;
 mod drain;
+mod faults;
 mod links;
 mod slot;
 mod stage;
@@ -18,7 +19,7 @@ use crate::kernel::digest::Digest;
 use crate::kernel::limits::EVENTS_PER_INSTANT_MAX;
 use crate::kernel::network::Network;
 use crate::kernel::queue::EventQueue;
-use crate::kernel::time::SimTime;
+use crate::kernel::time::{SimTime, Span};
 use crate::trace::buffer::TraceBuffer;
 use crate::trace::event::{TraceEntry, TraceEvent};
 use crate::trace::out::{Effect, Out};
@@ -58,6 +59,8 @@ pub struct Sim {
     processed: BTreeMap<(GroupId, TopicPartition), BTreeMap<i64, i64>>,
     /// Messages that a person wants lost: from, to, and which API.
     drops: Vec<(NodeId, NodeId, ApiKey)>,
+    /// Messages that a person wants late: from, to, which API, and by how much.
+    delays: Vec<(NodeId, NodeId, ApiKey, Span)>,
     /// Reused for every handler.
     scratch: Vec<Effect>,
 }

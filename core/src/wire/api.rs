@@ -77,6 +77,7 @@ apis! {
     TxnOffsetCommit "TxnOffsetCommit" [TxnOffsetCommitRequest, TxnOffsetCommitResponse] "Stores where a group goes on, if the transaction is committed."
     EndTxn "EndTxn" [EndTxnRequest, EndTxnResponse] "Commits or aborts a transaction."
     WriteTxnMarkers "WriteTxnMarkers" [WriteTxnMarkersRequest, WriteTxnMarkersResponse] "Writes the end of a transaction to its partitions."
+    OffsetForLeaderEpoch "OffsetForLeaderEpoch" [OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse] "Tells where the leader's log ends in an epoch."
     FetchMetadataLog "Fetch(__cluster_metadata)" [FetchMetadataLogRequest, FetchMetadataLogResponse] "A broker or a voter replicates the active controller's log."
     Vote "Vote" [VoteRequest, VoteResponse] "A controller asks for a vote in an election of the quorum."
     BeginQuorumEpoch "BeginQuorumEpoch" [BeginQuorumEpochRequest, QuorumEpochResponse] "The quorum's new leader makes itself known."
@@ -143,6 +144,8 @@ pub struct FetchRequest {
     pub max_bytes: i64,
     /// Whether open and aborted transactions are kept from the reader.
     pub isolation_level: IsolationLevel,
+    /// The consumer's `client.rack`; unset for a follower, or when it has none (KIP-392).
+    pub rack_id: Option<Arc<str>>,
     /// What to read.
     pub partitions: Vec<FetchPartition>,
 }
@@ -189,10 +192,27 @@ pub struct FetchPartitionResponse {
     pub diverging_epoch: Option<(i32, Offset)>,
     /// The leader and its epoch, when the error says that it is another one (KIP-951).
     pub current_leader: Option<(BrokerId, i32)>,
+    /// Where the consumer is to read instead; unset when here (KIP-392).
+    pub preferred_read_replica: Option<BrokerId>,
     /// For `read_committed`: aborted transactions in the batches, by producer id and first offset.
     pub aborted: Vec<(i64, Offset)>,
     /// The batches.
     pub batches: Vec<Batch>,
+}
+
+/// `OffsetForLeaderEpoch` (KIP-320).
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct OffsetForLeaderEpochRequest {
+    /// Partition, the leader epoch that the sender knows, and the epoch that is asked about.
+    pub partitions: Vec<(TopicPartition, i32, i32)>,
+}
+
+/// Answer to `OffsetForLeaderEpoch`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct OffsetForLeaderEpochResponse {
+    /// Partition, error, the largest epoch up to the one asked about, and its end offset; -1 and -1
+    /// when that cannot be said.
+    pub partitions: Vec<(TopicPartition, ErrorCode, i32, Offset)>,
 }
 
 /// `ListOffsets`.
@@ -984,6 +1004,7 @@ impl Response {
             Self::TxnOffsetCommit(response) => first(response.partitions.iter().map(|p| p.1)),
             Self::EndTxn(response) => response.error_code,
             Self::WriteTxnMarkers(response) => first(response.partitions.iter().map(|p| p.1)),
+            Self::OffsetForLeaderEpoch(response) => first(response.partitions.iter().map(|p| p.1)),
             Self::FetchMetadataLog(response) => response.error_code,
             Self::Vote(_) => ErrorCode::None,
             Self::BeginQuorumEpoch(response) | Self::EndQuorumEpoch(response) => {

@@ -644,6 +644,10 @@ pub(crate) fn command_error(
                 ("max", &bytes_max.to_string()),
             ],
         ),
+        CommandError::NoSuchTimer { timer, pending } => say(
+            "command-error.no-such-timer",
+            &[("timer", timer), ("pending", &pending.join(", "))],
+        ),
         CommandError::LinkToItself => say("command-error.link-to-itself", &[]),
         CommandError::TooManyActions { actions_max } => say(
             "command-error.too-many-actions",

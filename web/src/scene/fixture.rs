@@ -203,6 +203,7 @@ pub(crate) fn scenario() -> Scenario {
         ],
         network: LinkConfig::default(),
         links: Vec::new(),
+        history: terrarium_core::base::config::HistoryConfig::default(),
         actions: Vec::new(),
         until: at(64_000),
     }

@@ -1,7 +1,36 @@
 //! Broker and controller settings.
 
-use super::{CleanupPolicy, TimestampType, settings};
+use super::{CleanupPolicy, SettingValue, TimestampType, settings};
 use crate::kernel::rng::Ratio;
+use serde::Serialize;
+
+/// Who picks the replica that a consumer reads from (KIP-392).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ReplicaSelector {
+    /// Nobody: consumers read from the leader.
+    Leader,
+    /// The leader, by the rack of the consumer.
+    RackAware,
+}
+
+impl SettingValue for ReplicaSelector {
+    fn parse(text: &str) -> Result<Self, String> {
+        match text.trim() {
+            "" | "null" => Ok(Self::Leader),
+            RACK_AWARE => Ok(Self::RackAware),
+            _ => Err(format!("null or {RACK_AWARE}")),
+        }
+    }
+    fn render(&self) -> String {
+        String::from(match self {
+            Self::Leader => "null",
+            Self::RackAware => RACK_AWARE,
+        })
+    }
+}
+
+const RACK_AWARE: &str = "org.apache.kafka.common.replica.RackAwareReplicaSelector";
 
 settings! {
     /// Settings of every broker of a cluster.
@@ -16,6 +45,10 @@ settings! {
             "Bytes per partition in one follower fetch; the first batch may exceed it.";
         replica_fetch_response_max_bytes: i64 = 10_485_760, "replica.fetch.response.max.bytes", "a number from 0 to 2147483647", Some(0..=2_147_483_647),
             "Bytes in one whole follower fetch response; the first batch may exceed it.";
+        replica_fetch_min_bytes: i64 = 1, "replica.fetch.min.bytes", "a number from 0 to 2147483647", Some(0..=2_147_483_647),
+            "Bytes that a follower's fetch waits for.";
+        replica_selector_class: ReplicaSelector = ReplicaSelector::Leader, "replica.selector.class", "null or org.apache.kafka.common.replica.RackAwareReplicaSelector", None,
+            "Who picks the replica that a consumer with client.rack reads from; without it that is the leader (KIP-392).";
         replica_socket_timeout_ms: i64 = 30_000, "replica.socket.timeout.ms", "a number from 1 to 2147483647", Some(1..=2_147_483_647),
             "Milliseconds after which a follower gives up a fetch that got no answer and opens a new connection.";
         replica_high_watermark_checkpoint_interval_ms: i64 = 5_000, "replica.high.watermark.checkpoint.interval.ms", "a number from 1 to 2147483647", Some(1..=2_147_483_647),

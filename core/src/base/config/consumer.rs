@@ -87,6 +87,8 @@ settings! {
     ConsumerConfig {
         client_id: Option<Arc<str>> = None, "client.id", "a name", None,
             "Name that the brokers see and that dynamic member ids start with; the process name when unset.";
+        client_rack: Option<Arc<str>> = None, "client.rack", "a name", None,
+            "Rack of the consumer; with replica.selector.class it reads from a replica in its rack (KIP-392).";
         group_id: Option<Arc<str>> = None, "group.id", "a name", None,
             "The group that this consumer joins.";
         group_instance_id: Option<Arc<str>> = None, "group.instance.id", "a name", None,

@@ -1,10 +1,11 @@
 //! Fetching, and handing records to the application.
 
-use super::position::{Buffered, Progress};
+use super::position::{Buffered, Progress, Validation};
 use super::{Consumer, Purpose};
 use crate::base::config::AutoOffsetReset;
 use crate::base::ids::{BrokerId, NodeId, Offset, TopicPartition};
 use crate::base::timer::Timer;
+use crate::kernel::time::Span;
 use crate::trace::out::Out;
 use crate::wire::api::{
     FetchPartition, FetchPartitionResponse, FetchRequest, FetchResponse, Request,
@@ -35,13 +36,17 @@ impl Consumer {
             let Some(position) = owned.position() else {
                 continue;
             };
-            if !owned.buffered.is_empty() {
+            if !owned.buffered.is_empty() || owned.validation != Validation::Settled {
                 continue;
             }
             let Some((leader, leader_epoch)) = self.metadata.leader(*topic_partition) else {
                 is_leader_missing = true;
                 continue;
             };
+            let preferred = owned.preferred_read_replica(out.now);
+            let leader = preferred
+                .filter(|id| self.metadata.brokers().contains(id))
+                .unwrap_or(leader);
             if self.fetches.contains_key(&leader) {
                 continue;
             }
@@ -76,6 +81,7 @@ impl Consumer {
             min_bytes: config.fetch_min_bytes,
             max_bytes: config.fetch_max_bytes,
             isolation_level: config.isolation_level,
+            rack_id: config.client_rack.clone(),
             partitions,
         };
         let asked = request
@@ -101,7 +107,7 @@ impl Consumer {
         self.fetches.remove(&broker);
         let mut failed = false;
         for (one, (_, fetch_offset)) in response.partitions.iter().zip(asked) {
-            failed |= !self.take_in(one, *fetch_offset, out);
+            failed |= !self.take_in(broker, one, *fetch_offset, out);
         }
         if failed {
             let wait = self.retry_pause();
@@ -116,15 +122,13 @@ impl Consumer {
     ///
     /// # Source
     /// `FetchCollector.handleInitializeErrors`.
-    /// # Simplified
-    /// After a change of leader the position is not validated (KIP-320): a log that was cut shows as
-    /// an offset out of range, or not at all.
     #[expect(
         clippy::wildcard_enum_match_arm,
         reason = "Kafka treats every code without a rule of its own alike"
     )]
     fn take_in(
         &mut self,
+        broker: BrokerId,
         response: &FetchPartitionResponse,
         fetch_offset: Offset,
         out: &mut Out,
@@ -134,11 +138,32 @@ impl Consumer {
             return true;
         };
         let position = owned.position();
+        if owned.validation != Validation::Settled {
+            // Nothing counts that came from before the position was validated.
+            return true;
+        }
+        owned.leader = owned.leader.or(self.metadata.leader(topic_partition));
+        let lease = Span::from_millis(self.settings.config.metadata_max_age_ms);
         match response.error_code {
             // An answer to an earlier position, before a reset or another assignment.
             ErrorCode::None | ErrorCode::OffsetOutOfRange if position != Some(fetch_offset) => true,
             ErrorCode::None => {
                 owned.high_watermark = Some(response.high_watermark);
+                owned.last_stable_offset = Some(response.last_stable_offset);
+                owned.log_start_offset = Some(response.log_start_offset);
+                if let Some(replica) = response.preferred_read_replica {
+                    let until = out.now + lease;
+                    owned.preferred = Some((replica, until));
+                    let (name, until) = (self.names(&[topic_partition]), until.as_millis());
+                    self.client_log(
+                        &format!(
+                            "Updating preferred read replica for partition {name} to {replica}, \
+                             set to expire at {until}"
+                        ),
+                        out,
+                    );
+                    return true;
+                }
                 if response.batches.is_empty() || !owned.buffered.is_empty() {
                     return true;
                 }
@@ -146,6 +171,18 @@ impl Consumer {
                     .buffered
                     .extend(visible(&response.batches, &response.aborted));
                 self.buffered.push_back(topic_partition);
+                true
+            }
+            // A follower may be behind, or have started later: the leader has the last word.
+            ErrorCode::OffsetOutOfRange if owned.preferred.take().is_some() => {
+                let name = self.names(&[topic_partition]);
+                self.client_log(
+                    &format!(
+                        "Unset the preferred read replica {broker} for partition {name} since we got \
+                         OFFSET_OUT_OF_RANGE when fetching {fetch_offset}"
+                    ),
+                    out,
+                );
                 true
             }
             ErrorCode::OffsetOutOfRange
@@ -156,6 +193,7 @@ impl Consumer {
             }
             ErrorCode::OffsetOutOfRange => {
                 owned.progress = Progress::NeedsReset;
+                owned.offset_epoch = -1;
                 let name = self.names(&[topic_partition]);
                 self.client_log(
                     &format!(
@@ -169,13 +207,16 @@ impl Consumer {
             // The broker is behind: it will hear of the epoch, nothing is to be learnt elsewhere.
             ErrorCode::UnknownLeaderEpoch => false,
             _ => {
+                owned.preferred = None;
                 let is_news = response
                     .current_leader
                     .is_some_and(|(leader, leader_epoch)| {
                         self.metadata
                             .update_leader(topic_partition, leader, leader_epoch)
                     });
-                if !is_news {
+                if is_news {
+                    self.check_leaders(out);
+                } else {
                     self.metadata.request_update(out);
                 }
                 is_news
@@ -184,8 +225,18 @@ impl Consumer {
     }
 
     /// A fetch got no answer.
-    pub(super) fn fetch_failed(&mut self, broker: BrokerId, out: &mut Out) {
+    pub(super) fn fetch_failed(
+        &mut self,
+        broker: BrokerId,
+        asked: &[(TopicPartition, Offset)],
+        out: &mut Out,
+    ) {
         self.fetches.remove(&broker);
+        for (topic_partition, _) in asked {
+            if let Some(owned) = self.partitions.get_mut(topic_partition) {
+                owned.preferred = None;
+            }
+        }
         let at = self.metadata.reachable_at(broker).max(out.now);
         out.arm_at(Timer::FetchBackoff(broker), at);
     }
@@ -228,6 +279,9 @@ impl Consumer {
                 {
                     records.push_back((topic_partition, offset, record.clone()));
                     next = offset + 1;
+                }
+                if position < next {
+                    owned.offset_epoch = batch.leader_epoch;
                 }
                 if rest.next().is_none() {
                     // Compaction may have taken the last records: their offsets are passed over.

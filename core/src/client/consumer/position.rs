@@ -4,11 +4,12 @@ use super::{Consumer, Purpose};
 use crate::base::config::{AutoOffsetReset, IsolationLevel};
 use crate::base::ids::{BrokerId, NodeId, Offset, TopicPartition};
 use crate::base::timer::Timer;
+use crate::kernel::time::SimTime;
 use crate::trace::event::TraceEvent;
 use crate::trace::out::Out;
 use crate::wire::api::{
-    ListOffsetsRequest, ListOffsetsResponse, OffsetFetchRequest, OffsetFetchResponse, OffsetQuery,
-    Request,
+    ListOffsetsRequest, ListOffsetsResponse, OffsetFetchRequest, OffsetFetchResponse,
+    OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse, OffsetQuery, Request,
 };
 use crate::wire::error_code::ErrorCode;
 use crate::wire::record::Batch;
@@ -27,6 +28,18 @@ pub struct OwnedPartition {
     pub committed: Option<Offset>,
     /// The high watermark in the last fetch answer.
     pub high_watermark: Option<Offset>,
+    /// The last stable offset in the last fetch answer.
+    pub last_stable_offset: Option<Offset>,
+    /// The first offset of the log in the last fetch answer.
+    pub log_start_offset: Option<Offset>,
+    /// Epoch of the last record before the position; -1 when it is not known.
+    pub(super) offset_epoch: i32,
+    /// The leader and its epoch for which the position holds; unset before it is known.
+    pub(super) leader: Option<(BrokerId, i32)>,
+    /// Whether the position has to be compared with another leader's log (KIP-320).
+    pub(super) validation: Validation,
+    /// The replica to read from, and until when (KIP-392); unset reads from the leader.
+    pub(super) preferred: Option<(BrokerId, SimTime)>,
     #[serde(skip)]
     pub(super) buffered: VecDeque<Buffered>,
 }
@@ -38,6 +51,18 @@ pub(super) struct Buffered {
     pub(super) batch: Batch,
     /// Whether `poll` passes over it: a marker, or records of an aborted transaction.
     pub(super) is_hidden: bool,
+}
+
+/// How far the comparison of a position with a new leader's log has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Validation {
+    /// There is nothing to compare.
+    Settled,
+    /// The leader has to be asked.
+    Wanted,
+    /// The leader has been asked, in this epoch of its.
+    Asked(i32),
 }
 
 /// Whether and where a partition can be read.
@@ -61,6 +86,12 @@ impl OwnedPartition {
             processed: None,
             committed: None,
             high_watermark: None,
+            last_stable_offset: None,
+            log_start_offset: None,
+            offset_epoch: -1,
+            leader: None,
+            validation: Validation::Settled,
+            preferred: None,
             buffered: VecDeque::new(),
         }
     }
@@ -71,6 +102,17 @@ impl OwnedPartition {
             Progress::At(offset) => Some(offset),
             Progress::Unknown | Progress::Asked | Progress::NeedsReset => None,
         }
+    }
+
+    /// The replica that a leader named for reading, its lease left aside.
+    pub fn preferred_replica(&self) -> Option<BrokerId> {
+        self.preferred.map(|(replica, _)| replica)
+    }
+
+    /// The replica to read from instead of the leader, while its lease lasts.
+    pub fn preferred_read_replica(&self, now: SimTime) -> Option<BrokerId> {
+        let (replica, until) = self.preferred?;
+        (now < until).then_some(replica)
     }
 
     /// Records fetched and not returned by `poll`.
@@ -209,13 +251,14 @@ impl Consumer {
             return;
         }
         self.position_failures = 0;
-        for (topic_partition, offset, _) in &response.offsets {
+        for (topic_partition, offset, epoch) in &response.offsets {
             let Some(owned) = self.asked_mut(*topic_partition) else {
                 continue;
             };
             if offset.is_known() {
                 owned.progress = Progress::At(*offset);
                 owned.committed = Some(*offset);
+                owned.offset_epoch = *epoch;
                 out.trace(TraceEvent::PositionSet {
                     topic_partition: *topic_partition,
                     position: *offset,
@@ -295,5 +338,146 @@ impl Consumer {
         let wait = backoff.after(self.position_failures, &mut self.stream);
         self.positions_retry_at = out.now + wait;
         out.arm(Timer::PositionRetry, wait);
+    }
+
+    /// Compares the leaders in the metadata with those for which the positions hold: another leader,
+    /// or another epoch of it, may have another log.
+    ///
+    /// # Source
+    /// `SubscriptionState.maybeValidatePositionForCurrentLeader` (KIP-320).
+    /// # Simplified
+    /// Committed offsets carry no leader epoch, so a position is validated only after records have
+    /// been read.
+    pub(super) fn check_leaders(&mut self, out: &mut Out) {
+        for (topic_partition, owned) in &mut self.partitions {
+            let Some(now) = self.metadata.leader(*topic_partition) else {
+                continue;
+            };
+            let Progress::At(_) = owned.progress else {
+                owned.leader = None;
+                owned.validation = Validation::Settled;
+                continue;
+            };
+            let before = owned.leader.replace(now);
+            if before.is_none() || before == Some(now) {
+                continue;
+            }
+            owned.preferred = None;
+            if owned.offset_epoch != -1 {
+                owned.validation = Validation::Wanted;
+                owned.buffered.clear();
+            }
+        }
+        self.validate_positions(out);
+    }
+
+    /// Asks the leaders where their logs end in the epochs of the positions.
+    pub(super) fn validate_positions(&mut self, out: &mut Out) {
+        if out.now < self.positions_retry_at {
+            return;
+        }
+        let mut by_leader: BTreeMap<BrokerId, Vec<(TopicPartition, i32, i32)>> = BTreeMap::new();
+        for (topic_partition, owned) in &mut self.partitions {
+            if owned.validation == Validation::Wanted
+                && let Some((leader, leader_epoch)) = self.metadata.leader(*topic_partition)
+                && self.metadata.is_reachable(leader, out.now)
+            {
+                owned.validation = Validation::Asked(leader_epoch);
+                let asked = (*topic_partition, leader_epoch, owned.offset_epoch);
+                by_leader.entry(leader).or_default().push(asked);
+            }
+        }
+        for (leader, partitions) in by_leader {
+            let asked = partitions.clone();
+            let body = Request::OffsetForLeaderEpoch(OffsetForLeaderEpochRequest { partitions });
+            let correlation = out.request(NodeId::Broker(leader), body, self.request_timeout());
+            self.requests.insert(correlation, Purpose::Validate(asked));
+        }
+        let is_stuck = |owned: &OwnedPartition| owned.validation == Validation::Wanted;
+        if self.partitions.values().any(is_stuck) {
+            self.metadata.request_update(out);
+            self.back_off_positions(out);
+        }
+    }
+
+    /// Takes in where the leaders' logs end; nothing when no answer came.
+    ///
+    /// # Source
+    /// `OffsetsForLeaderEpochUtils`, `SubscriptionState.maybeCompleteValidation`.
+    pub(super) fn on_validation(
+        &mut self,
+        asked: &[(TopicPartition, i32, i32)],
+        response: Option<&OffsetForLeaderEpochResponse>,
+        out: &mut Out,
+    ) {
+        let mut failed = false;
+        for (topic_partition, leader_epoch, epoch) in asked {
+            let Some(owned) = self.partitions.get_mut(topic_partition) else {
+                continue;
+            };
+            let is_current = owned.validation == Validation::Asked(*leader_epoch)
+                && owned.offset_epoch == *epoch;
+            let Progress::At(position) = owned.progress else {
+                owned.validation = Validation::Settled;
+                continue;
+            };
+            if !is_current {
+                continue;
+            }
+            let answers = response.map(|response| response.partitions.as_slice());
+            let mut answers = answers.unwrap_or_default().iter();
+            let answer = answers.find(|one| one.0 == *topic_partition);
+            if let Some((_, ErrorCode::None, found, end)) = answer {
+                owned.validation = Validation::Settled;
+                self.position_failures = 0;
+                if *found == -1 || !end.is_known() || *end < position {
+                    let end = (*found != -1 && end.is_known()).then_some((*found, *end));
+                    self.on_log_truncation(*topic_partition, position, end, out);
+                }
+            } else {
+                owned.validation = Validation::Wanted;
+                failed = true;
+            }
+        }
+        if failed {
+            self.metadata.request_update(out);
+            self.back_off_positions(out);
+        }
+    }
+
+    /// The log that was read is not the leader's any more.
+    fn on_log_truncation(
+        &mut self,
+        topic_partition: TopicPartition,
+        position: Offset,
+        end: Option<(i32, Offset)>,
+        out: &mut Out,
+    ) {
+        let has_policy = self.config().auto_offset_reset != AutoOffsetReset::None;
+        let name = self.names(&[topic_partition]);
+        let Some(owned) = self.partitions.get_mut(&topic_partition) else {
+            return;
+        };
+        owned.buffered.clear();
+        let found = format!("Truncation detected for partition {name} at offset {position}");
+        if !has_policy {
+            self.client_log(&found, out);
+            self.failure = Some(Arc::from("LogTruncationException"));
+        } else if let Some((epoch, end)) = end {
+            owned.progress = Progress::At(end);
+            owned.offset_epoch = epoch;
+            let text =
+                format!("{found}, resetting offset to the first offset known to diverge {end}");
+            self.client_log(&text, out);
+            out.trace(TraceEvent::PositionSet {
+                topic_partition,
+                position: end,
+                from_commit: false,
+            });
+        } else {
+            owned.progress = Progress::NeedsReset;
+            owned.offset_epoch = -1;
+            self.client_log(&format!("{found}, resetting offset"), out);
+        }
     }
 }

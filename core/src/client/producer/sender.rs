@@ -214,6 +214,10 @@ impl Producer {
         if batches.is_empty() {
             return false;
         }
+        let sent = batches
+            .iter()
+            .map(|(_, batch)| u64::from(batch.record_count()));
+        self.records_sent += sent.sum::<u64>();
         let is_transactional = self.transactions.is_some();
         let retried = batches.iter().filter(|(_, batch)| 0 < batch.attempts());
         let request = ProduceRequest {
@@ -351,6 +355,7 @@ impl Producer {
             return;
         }
         let backoff = backoff(&self.config);
+        self.records_retried += u64::from(batch.record_count());
         let attempts = batch.schedule_retry(backoff, &mut self.stream, out.now);
         out.trace(TraceEvent::BatchRetried {
             topic_partition,

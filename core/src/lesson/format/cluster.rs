@@ -1,7 +1,7 @@
 //! Reads the tables that make up the scenario.
 
 use crate::base::config::{
-    BrokerConfig, ConsumerConfig, ProducerConfig, SettingError, TopicConfig,
+    BrokerConfig, ConsumerConfig, HistoryConfig, ProducerConfig, SettingError, TopicConfig,
 };
 use crate::base::ids::BrokerId;
 use crate::kernel::limits::{
@@ -33,6 +33,7 @@ pub(super) fn read<'a>(reader: &mut Reader<'a>, lesson: &Table<'a>) -> Option<Sc
     configure(reader, &cluster, |name, value| {
         broker_config.set(name, value)
     });
+    let history = read_history(reader, lesson);
     let controllers = reader.number(&cluster, "controllers", 1..=i64::from(CONTROLLERS_MAX));
     let mut scenario = Scenario {
         seed: u64::try_from(seed).unwrap_or(1),
@@ -44,6 +45,7 @@ pub(super) fn read<'a>(reader: &mut Reader<'a>, lesson: &Table<'a>) -> Option<Sc
         consumers: Vec::new(),
         network: LinkConfig::default(),
         links: Vec::new(),
+        history,
         actions: Vec::new(),
         until: SimTime(until.0),
     };
@@ -604,6 +606,18 @@ fn within<'a>(
 }
 
 /// Sets every entry of a table's `config`.
+fn read_history<'a>(reader: &mut Reader<'a>, lesson: &Table<'a>) -> HistoryConfig {
+    let mut history = HistoryConfig::default();
+    for (name, value, start) in reader.pairs(lesson, "history") {
+        if let Err(error) = history.set(&name, &value) {
+            let path = name.clone();
+            let problem = Problem::Setting(SetError::Setting { path, error });
+            reader.fault(start, "history", problem);
+        }
+    }
+    history
+}
+
 fn configure<'a>(
     reader: &mut Reader<'a>,
     table: &Table<'a>,

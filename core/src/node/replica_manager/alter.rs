@@ -39,11 +39,24 @@ impl ReplicaManager {
             .filter(|(_, partition)| partition.is_leader())
             .map(|(topic_partition, _)| *topic_partition)
             .collect();
-        for topic_partition in leading {
+        self.shrink_isrs(&leading, out);
+        out.arm(Timer::IsrCheck, self.isr_check_interval());
+    }
+
+    /// Before 0.9 a follower that lacks too many records leaves the ISR (`replica.lag.max.messages`).
+    pub(super) fn shrink_by_messages(&mut self, topic_partition: TopicPartition, out: &mut Out) {
+        if 0 < self.history.replica_lag_max_messages {
+            self.shrink_isrs(&[topic_partition], out);
+        }
+    }
+
+    fn shrink_isrs(&mut self, leading: &[TopicPartition], out: &mut Out) {
+        for topic_partition in leading.iter().copied() {
             let around = Surroundings {
                 broker: self.id,
                 image: &self.image,
                 lag_max: Span::from_millis(self.config.replica_lag_time_max_ms),
+                history: self.history,
                 now: out.now,
             };
             let Some(partition) = self.partitions.get(&topic_partition) else {
@@ -54,7 +67,6 @@ impl ReplicaManager {
                 self.submit_isr(topic_partition, kept, out);
             }
         }
-        out.arm(Timer::IsrCheck, self.isr_check_interval());
     }
 
     fn log_shrink(
@@ -103,6 +115,7 @@ impl ReplicaManager {
             broker: self.id,
             image: &self.image,
             lag_max: Span::from_millis(self.config.replica_lag_time_max_ms),
+            history: self.history,
             now: out.now,
         };
         let wanted = self
@@ -114,16 +127,26 @@ impl ReplicaManager {
         }
     }
 
+    /// Asks for another ISR, unless an earlier change of this partition is still under way: metadata
+    /// may have replaced what was pending before the answer to it came.
     fn submit_isr(
         &mut self,
         topic_partition: TopicPartition,
         wanted: Vec<BrokerId>,
         out: &mut Out,
     ) {
+        let in_flight = self.alter.in_flight.iter();
+        let is_under_way = self.alter.pending.contains_key(&topic_partition)
+            || in_flight.clone().any(|(id, _)| *id == topic_partition);
         let change_id = self.alter.next_change_id;
         self.alter.next_change_id += 1;
         if let Some(partition) = self.partitions.get_mut(&topic_partition) {
             partition.request_isr(wanted, change_id, out);
+            if is_under_way {
+                partition.refuse_isr(out);
+                self.meters.failed_isr_updates += 1;
+                return;
+            }
         }
         self.alter.pending.insert(topic_partition, change_id);
         self.send_alter_partition(out);
@@ -141,6 +164,7 @@ impl ReplicaManager {
             broker: self.id,
             image: &self.image,
             lag_max: Span::from_millis(self.config.replica_lag_time_max_ms),
+            history: self.history,
             now: out.now,
         };
         let pending = std::mem::take(&mut self.alter.pending);
@@ -202,7 +226,12 @@ impl ReplicaManager {
                 continue;
             };
             match partition.on_alter_partition(change_id, result, out) {
-                AlterOutcome::Committed => {
+                AlterOutcome::Committed(has_grown) => {
+                    if has_grown {
+                        self.meters.isr_expands += 1;
+                    } else {
+                        self.meters.isr_shrinks += 1;
+                    }
                     let name = self.partition_name(topic_partition);
                     out.log(format!(
                         "[Partition {name} broker={}] ISR updated to {}  and version updated to {}",
@@ -219,7 +248,8 @@ impl ReplicaManager {
                 AlterOutcome::Retry => {
                     self.alter.pending.insert(topic_partition, change_id);
                 }
-                AlterOutcome::Settled => {}
+                AlterOutcome::Failed => self.meters.failed_isr_updates += 1,
+                AlterOutcome::Replaced => {}
             }
         }
         self.send_alter_partition(out);

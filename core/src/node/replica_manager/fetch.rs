@@ -1,7 +1,7 @@
 //! Reading, for followers and consumers.
 
 use super::ReplicaManager;
-use crate::base::config::IsolationLevel;
+use crate::base::config::{IsolationLevel, ReplicaSelector};
 use crate::base::ids::{BrokerId, Offset, TopicPartition};
 use crate::base::timer::Timer;
 use crate::kernel::time::{SimTime, Span};
@@ -12,7 +12,8 @@ use crate::trace::event::{TraceEvent, Waiting};
 use crate::trace::out::{Out, ReplyTo};
 use crate::wire::api::{
     FetchPartition, FetchPartitionResponse, FetchRequest, FetchResponse,
-    ListOffsetsPartitionResponse, ListOffsetsRequest, ListOffsetsResponse, OffsetQuery, Response,
+    ListOffsetsPartitionResponse, ListOffsetsRequest, ListOffsetsResponse,
+    OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse, OffsetQuery, Response,
 };
 use crate::wire::error_code::ErrorCode;
 use std::sync::Arc;
@@ -29,10 +30,10 @@ impl ReplicaManager {
     /// # Source
     /// `ReplicaManager.fetchMessages`, `Partition.readRecords`, `DelayedFetch`.
     /// # Simplified
-    /// No fetch sessions (KIP-227): each request lists all its partitions. No fetch from followers
-    /// (KIP-392). A parked fetch at the log's end is completed by bytes, leadership and divergence.
+    /// No fetch sessions (KIP-227): each request lists all its partitions. A follower serves only
+    /// consumers with a `client.rack` (KIP-392); Kafka serves every one that knows its epoch. A parked fetch at the log's end is completed by bytes, leadership and divergence.
     pub fn handle_fetch(&mut self, reply: ReplyTo, request: &FetchRequest, out: &mut Out) {
-        let (mut response, bytes) = self.read(request);
+        let (mut response, bytes) = self.read(request, out.now);
         let mut answer_now = request.max_wait_ms <= 0
             || request.partitions.is_empty()
             || min_bytes(request) <= bytes;
@@ -44,13 +45,15 @@ impl ReplicaManager {
                 }
             }
         }
-        answer_now |= response
-            .partitions
-            .iter()
-            .any(|one| !one.error_code.is_none() || one.diverging_epoch.is_some());
+        answer_now |= response.partitions.iter().any(|one| {
+            !one.error_code.is_none()
+                || one.diverging_epoch.is_some()
+                || one.preferred_read_replica.is_some()
+        });
         if answer_now {
             // The high watermark in the answer is the one before this fetch moved it: a follower
             // learns what its own fetch brought about from a later answer.
+            self.count_read(request, bytes);
             out.respond(reply, Response::Fetch(response));
             return;
         }
@@ -93,6 +96,7 @@ impl ReplicaManager {
             broker: self.id,
             image: &self.image,
             lag_max: Span::from_millis(self.config.replica_lag_time_max_ms),
+            history: self.history,
             now: out.now,
         };
         let fetch = FollowerFetch {
@@ -117,7 +121,7 @@ impl ReplicaManager {
     }
 
     /// Reads every partition of a request within its budget.
-    fn read(&self, request: &FetchRequest) -> (FetchResponse, u64) {
+    fn read(&self, request: &FetchRequest, now: SimTime) -> (FetchResponse, u64) {
         let mut budget = u64::try_from(request.max_bytes).unwrap_or_default();
         let mut total = 0;
         let mut partitions = Vec::with_capacity(request.partitions.len());
@@ -127,6 +131,13 @@ impl ReplicaManager {
                 Ok((partition, Some(diverging))) => {
                     let mut one = success(wanted.topic_partition, partition);
                     one.diverging_epoch = Some(diverging);
+                    (one, 0)
+                }
+                Ok((partition, None))
+                    if let preferred @ Some(_) = self.preferred(request, wanted, now) =>
+                {
+                    let mut one = success(wanted.topic_partition, partition);
+                    one.preferred_read_replica = preferred;
                     (one, 0)
                 }
                 Ok((partition, None)) => {
@@ -157,6 +168,36 @@ impl ReplicaManager {
         (FetchResponse { partitions }, total)
     }
 
+    /// Where a consumer is to read instead.
+    fn preferred(
+        &self,
+        request: &FetchRequest,
+        wanted: &FetchPartition,
+        now: SimTime,
+    ) -> Option<BrokerId> {
+        let rack = request.rack_id.as_deref()?;
+        if self.config.replica_selector_class != ReplicaSelector::RackAware {
+            return None;
+        }
+        let around = Surroundings {
+            broker: self.id,
+            image: &self.image,
+            lag_max: Span::from_millis(self.config.replica_lag_time_max_ms),
+            history: self.history,
+            now,
+        };
+        let partition = self.partitions.get(&wanted.topic_partition)?;
+        partition.preferred_read_replica(rack, wanted.fetch_offset, around)
+    }
+
+    const fn count_read(&mut self, request: &FetchRequest, bytes: u64) {
+        if request.replica_id.is_some() {
+            self.meters.replication_bytes_out += bytes;
+        } else {
+            self.meters.bytes_out += bytes;
+        }
+    }
+
     /// The checks of a fetch, in Kafka's order; where the logs part, if they do.
     fn check_fetch(
         &self,
@@ -172,11 +213,12 @@ impl ReplicaManager {
             });
         };
         partition.check_leader_epoch(wanted.current_leader_epoch)?;
-        let Some(leader) = partition.leader() else {
+        let leader = partition.leader();
+        if leader.is_none() && request.rack_id.is_none() {
             return Err(ErrorCode::NotLeaderOrFollower);
-        };
+        }
         if let Some(follower) = request.replica_id
-            && !leader.remotes.contains_key(&follower)
+            && leader.is_none_or(|leader| !leader.remotes.contains_key(&follower))
         {
             return Err(if wanted.current_leader_epoch == -1 {
                 ErrorCode::NotLeaderOrFollower
@@ -206,6 +248,7 @@ impl ReplicaManager {
             last_stable_offset: Offset::UNKNOWN,
             log_start_offset: Offset::UNKNOWN,
             diverging_epoch: None,
+            preferred_read_replica: None,
             current_leader: registration
                 .and_then(|part| part.leader.map(|leader| (leader, part.leader_epoch))),
             aborted: Vec::new(),
@@ -267,8 +310,53 @@ impl ReplicaManager {
             waiting: Waiting::Fetch,
             timed_out: expired,
         });
-        let (response, _) = self.read(&delayed.request);
+        let (response, bytes) = self.read(&delayed.request, out.now);
+        self.count_read(&delayed.request, bytes);
         out.respond(delayed.reply, Response::Fetch(response));
+    }
+
+    /// Tells a consumer where the log ends in a leader epoch.
+    ///
+    /// # Errors sent
+    /// `UNKNOWN_TOPIC_OR_PARTITION` (3), `NOT_LEADER_OR_FOLLOWER` (6), `FENCED_LEADER_EPOCH` (74),
+    /// `UNKNOWN_LEADER_EPOCH` (75).
+    /// # Source
+    /// `Partition.lastOffsetForLeaderEpoch` (KIP-320).
+    pub fn handle_offset_for_leader_epoch(
+        &self,
+        reply: ReplyTo,
+        request: &OffsetForLeaderEpochRequest,
+        out: &mut Out,
+    ) {
+        let partitions = request.partitions.iter();
+        let answers = partitions.map(|(id, current_epoch, epoch)| {
+            match self.end_of_epoch(*id, *current_epoch, *epoch) {
+                Ok((epoch, end)) => (*id, ErrorCode::None, epoch, end),
+                Err(error_code) => (*id, error_code, -1, Offset::UNKNOWN),
+            }
+        });
+        let partitions = answers.collect();
+        let response = OffsetForLeaderEpochResponse { partitions };
+        out.respond(reply, Response::OffsetForLeaderEpoch(response));
+    }
+
+    fn end_of_epoch(
+        &self,
+        topic_partition: TopicPartition,
+        current_epoch: i32,
+        epoch: i32,
+    ) -> Result<(i32, Offset), ErrorCode> {
+        if self.image.partition(topic_partition).is_none() {
+            return Err(ErrorCode::UnknownTopicOrPartition);
+        }
+        let partition = self.partitions.get(&topic_partition);
+        let partition = partition.ok_or(ErrorCode::NotLeaderOrFollower)?;
+        partition.check_leader_epoch(current_epoch)?;
+        if !partition.is_leader() {
+            return Err(ErrorCode::NotLeaderOrFollower);
+        }
+        let log = &partition.log;
+        Ok(log.epochs().end_offset_for(epoch, log.log_end_offset()))
     }
 
     /// Tells first and last offsets, and the first record from a timestamp on.
@@ -368,6 +456,7 @@ fn success(topic_partition: TopicPartition, partition: &Partition) -> FetchParti
         last_stable_offset: partition.log.last_stable_offset(),
         log_start_offset: partition.log.log_start_offset(),
         diverging_epoch: None,
+        preferred_read_replica: None,
         current_leader: None,
         aborted: Vec::new(),
         batches: Vec::new(),

@@ -40,6 +40,12 @@ enum FetchState {
 }
 
 impl Fetcher {
+    /// Partitions that are not fetched until metadata bring a new leader epoch.
+    pub fn failed_count(&self) -> usize {
+        let states = self.partitions.values();
+        states.filter(|state| **state == FetchState::Failed).count()
+    }
+
     /// Drops a partition.
     pub(super) fn remove(&mut self, topic_partition: TopicPartition) {
         self.partitions.remove(&topic_partition);
@@ -90,7 +96,11 @@ impl ReplicaManager {
                     fetch_offset: partition.log.log_end_offset(),
                     log_start_offset: partition.log.log_start_offset(),
                     current_leader_epoch: partition.leader_epoch,
-                    last_fetched_epoch: partition.log.epochs().latest_epoch(),
+                    last_fetched_epoch: if self.history.truncate_to_high_watermark {
+                        -1
+                    } else {
+                        partition.log.epochs().latest_epoch()
+                    },
                     partition_max_bytes: self.config.replica_fetch_max_bytes,
                 });
             }
@@ -107,10 +117,11 @@ impl ReplicaManager {
             .collect();
         let request = FetchRequest {
             isolation_level: IsolationLevel::ReadUncommitted,
+            rack_id: None,
             replica_id: Some(self.id),
             replica_epoch: self.broker_epoch,
             max_wait_ms: self.config.replica_fetch_wait_max_ms,
-            min_bytes: 1,
+            min_bytes: self.config.replica_fetch_min_bytes,
             max_bytes: self.config.replica_fetch_response_max_bytes,
             partitions: wanted,
         };
@@ -227,6 +238,8 @@ impl ReplicaManager {
         }
         for (one, asked) in response.partitions.iter().zip(&asked) {
             self.take_in(leader, one, *asked, out);
+            // Consumers that read here wait for the high watermark of this replica.
+            self.complete_fetches(one.topic_partition, out);
         }
         self.send_fetch(leader, out);
     }
@@ -266,6 +279,8 @@ impl ReplicaManager {
                 } else if !follow(partition, response, &config, out) {
                     *state = FetchState::Failed;
                 }
+                let sizes = response.batches.iter().map(|one| u64::from(one.size_bytes));
+                self.meters.replication_bytes_in += sizes.sum::<u64>();
             }
             ErrorCode::OffsetOutOfRange => {
                 let leader_epoch = partition.leader_epoch;
@@ -405,6 +420,7 @@ fn follow(
     }
     partition.note_log_changes(out);
     let log_end_offset = partition.log.log_end_offset();
+    partition.fetch_lag = Some(response.high_watermark.max(log_end_offset) - log_end_offset);
     if base_offset < log_end_offset {
         out.trace(TraceEvent::Appended {
             topic_partition,

@@ -176,6 +176,7 @@ impl ReplicaManager {
                 self.id,
                 isr.join(", "),
             ));
+            self.meters.failed_produces += 1;
             return Err(ErrorCode::NotEnoughReplicas.into());
         }
         check_batch(&batch, &config)?;
@@ -193,6 +194,7 @@ impl ReplicaManager {
                 return Ok(base_offset);
             }
         }
+        let (records, bytes) = (batch.count(), u64::from(batch.size_bytes));
         let around = LogContext {
             config: &config,
             now: out.now,
@@ -206,7 +208,10 @@ impl ReplicaManager {
             log_end_offset: partition.log.log_end_offset(),
             as_leader: true,
         });
+        self.meters.messages_in += u64::try_from(records).unwrap_or_default();
+        self.meters.bytes_in += bytes;
         self.increment_high_watermark(topic_partition, out);
+        self.shrink_by_messages(topic_partition, out);
         Ok(base_offset)
     }
 

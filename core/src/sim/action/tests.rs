@@ -64,6 +64,17 @@ fn the_actions_of_the_interface_read_and_print() {
         "60s power-loss-broker 2",
         "60s power-loss-all",
         "60s send orders key=a tombstone",
+        "60s delay-next 1 2 Fetch 5s",
+        "60s delay-link 1 2 100ms",
+        "60s delay-link controller 2 1.5s one-way",
+        "60s lose-link 1 c3 20%",
+        "60s lose-link 1 2 100% one-way",
+        "60s cut-link 1 2 one-way",
+        "60s slow-disk 2 20ms",
+        "60s heal-disk 2",
+        "60s slow-follower 3 50ms",
+        "60s expire-timer 1 isr-check",
+        "60s expire-timer 1 replica-fetch:2",
         "60s send orders key=\"\" value=\"two words\"",
         "60s send orders value=\"a \\\"quoted\\\" \\\\ \\n line\"",
     ];
@@ -130,6 +141,7 @@ fn every_command_reads_back_as_itself() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "one row a mistake")]
 fn a_wrong_action_is_named_with_what_was_expected() {
     let scenario = scenario();
     let cases = [
@@ -214,6 +226,30 @@ fn a_wrong_action_is_named_with_what_was_expected() {
         (
             "1s cut-link 1 contoller",
             "found `contoller`; did you mean controller?",
+        ),
+        (
+            "1s slow-disk 2 soon",
+            "expected a time such as 20ms, found `soon`",
+        ),
+        (
+            "1s lose-link 1 2 120%",
+            "expected a share from 0% to 100%, found `120%`",
+        ),
+        (
+            "1s lose-link 1 2 20",
+            "expected a share from 0% to 100%, found `20`",
+        ),
+        (
+            "1s cut-link 1 2 oneway",
+            "found `oneway`; did you mean one-way?",
+        ),
+        (
+            "1s expire-timer 1",
+            "expected a timer such as isr-check at its end",
+        ),
+        (
+            "1s delay-next 1 2 Fetch",
+            "expected a time such as 20ms at its end",
         ),
         ("", "expected a time such as 8.5s at its end"),
     ];

@@ -46,6 +46,7 @@ fn scenario() -> Scenario {
         consumers: vec![consumer("c1"), consumer("c2")],
         network: LinkConfig::default(),
         links: Vec::new(),
+        history: crate::base::config::HistoryConfig::default(),
         actions: Vec::new(),
         until: SimTime::ZERO,
     }

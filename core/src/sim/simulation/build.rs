@@ -135,6 +135,7 @@ impl Sim {
             is_stuck: false,
             processed: BTreeMap::new(),
             drops: Vec::new(),
+            delays: Vec::new(),
             scratch: Vec::new(),
             scenario,
         };
@@ -206,6 +207,7 @@ impl Sim {
                     id,
                     rack: spec.rack.clone(),
                     config: scenario.broker_config.clone(),
+                    history: scenario.history,
                     controllers: scenario
                         .controller_ids()
                         .into_iter()

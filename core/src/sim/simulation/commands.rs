@@ -9,7 +9,7 @@ use crate::kernel::limits::RECORD_TEXT_BYTES_MAX;
 use crate::kernel::rng::Stream;
 use crate::kernel::time::Span;
 use crate::replication::partition::log_event;
-use crate::sim::command::{AdminAction, Command, CommandError};
+use crate::sim::command::{AdminAction, Command, CommandError, Fault};
 use crate::sim::scenario::RestartPolicy;
 use crate::sim::view::ProcessState;
 use crate::trace::event::TraceEvent;
@@ -70,26 +70,8 @@ impl Sim {
             }
             Command::CutLink(from, to)
             | Command::HealLink(from, to)
-            | Command::DropNext(from, to, _) => {
-                for node in [from, to] {
-                    match node {
-                        NodeId::Controller(id) => {
-                            self.known_controller(*id)?;
-                        }
-                        NodeId::Broker(id) => {
-                            self.known_broker(*id)?;
-                        }
-                        NodeId::Client(id) => {
-                            self.known_client(*id)?;
-                        }
-                    }
-                }
-                if from == to {
-                    Err(CommandError::LinkToItself)
-                } else {
-                    Ok(())
-                }
-            }
+            | Command::DropNext(from, to, _) => self.check_link(*from, *to),
+            Command::Fault(fault) => self.check_fault(fault),
         }
     }
 
@@ -109,7 +91,7 @@ impl Sim {
         }
     }
 
-    fn known_broker(&self, id: BrokerId) -> Result<ProcessState, CommandError> {
+    pub(super) fn known_broker(&self, id: BrokerId) -> Result<ProcessState, CommandError> {
         let slot = self.nodes.get(&NodeId::Broker(id));
         slot.map(|slot| slot.process)
             .ok_or(CommandError::UnknownBroker(id))
@@ -152,13 +134,17 @@ impl Sim {
         }
     }
 
-    fn known_controller(&self, id: ControllerId) -> Result<ProcessState, CommandError> {
+    pub(super) fn known_controller(&self, id: ControllerId) -> Result<ProcessState, CommandError> {
         let slot = self.nodes.get(&NodeId::Controller(id));
         slot.map(|slot| slot.process)
             .ok_or(CommandError::UnknownController(id))
     }
 
-    fn check_controller(&self, id: ControllerId, must_be_up: bool) -> Result<(), CommandError> {
+    pub(super) fn check_controller(
+        &self,
+        id: ControllerId,
+        must_be_up: bool,
+    ) -> Result<(), CommandError> {
         match (is_up(self.known_controller(id)?), must_be_up) {
             (true, false) => Err(CommandError::ControllerIsUp(id)),
             (false, true) => Err(CommandError::ControllerIsDown(id)),
@@ -166,13 +152,13 @@ impl Sim {
         }
     }
 
-    fn known_client(&self, id: ClientId) -> Result<ProcessState, CommandError> {
+    pub(super) fn known_client(&self, id: ClientId) -> Result<ProcessState, CommandError> {
         let slot = self.nodes.get(&NodeId::Client(id));
         slot.map(|slot| slot.process)
             .ok_or(CommandError::UnknownClient(id))
     }
 
-    fn check_broker(&self, id: BrokerId, must_be_up: bool) -> Result<(), CommandError> {
+    pub(super) fn check_broker(&self, id: BrokerId, must_be_up: bool) -> Result<(), CommandError> {
         let process = self.known_broker(id)?;
         match (is_up(process), must_be_up) {
             (true, false) => Err(CommandError::BrokerIsUp(id)),
@@ -181,7 +167,7 @@ impl Sim {
         }
     }
 
-    fn check_client(&self, id: ClientId, must_be_up: bool) -> Result<(), CommandError> {
+    pub(super) fn check_client(&self, id: ClientId, must_be_up: bool) -> Result<(), CommandError> {
         let process = self.known_client(id)?;
         let name = || Arc::from(self.scenario.client_name(id));
         match (is_up(process), must_be_up) {
@@ -266,6 +252,7 @@ impl Sim {
             Command::CutLink(from, to) => self.set_cut(from, to, true, cause),
             Command::HealLink(from, to) => self.set_cut(from, to, false, cause),
             Command::DropNext(from, to, api) => self.drops.push((from, to, api)),
+            Command::Fault(fault) => self.apply_fault(&fault, cause),
         }
         Ok(())
     }
@@ -295,7 +282,10 @@ impl Sim {
             | Command::RestartBroker(id)
             | Command::PauseBroker(id, _)
             | Command::PowerLossBroker(id)
-            | Command::StopBroker(id) => NodeId::Broker(*id),
+            | Command::StopBroker(id)
+            | Command::Fault(
+                Fault::SlowDisk(id, _) | Fault::HealDisk(id) | Fault::SlowFollower(id, _),
+            ) => NodeId::Broker(*id),
             Command::KillController(id)
             | Command::RestartController(id)
             | Command::PauseController(id, _)
@@ -314,21 +304,20 @@ impl Sim {
             }
             Command::CutLink(from, _)
             | Command::HealLink(from, _)
-            | Command::DropNext(from, ..) => *from,
+            | Command::DropNext(from, ..)
+            | Command::Fault(
+                Fault::CutWay(from, _)
+                | Fault::DelayLink { from, .. }
+                | Fault::LoseLink { from, .. }
+                | Fault::DelayNext(from, ..)
+                | Fault::ExpireTimer(from, _),
+            ) => *from,
         }
     }
 
     fn set_cut(&mut self, from: NodeId, to: NodeId, is_cut: bool, cause: u64) {
         for (one, other) in [(from, to), (to, from)] {
-            self.network.set_cut(one, other, is_cut);
-            self.note(
-                one,
-                Some(cause),
-                TraceEvent::LinkChanged { to: other, is_cut },
-            );
-            if !is_cut {
-                self.release_stalled(one, other, cause);
-            }
+            self.cut_way(one, other, is_cut, cause);
         }
     }
 

@@ -29,7 +29,11 @@ pub(super) struct Connection {
 /// heartbeats and its fetches each have their own.
 const fn channel(api: ApiKey) -> u8 {
     match api {
-        ApiKey::Fetch | ApiKey::ListOffsets | ApiKey::Metadata | ApiKey::FindCoordinator => 0,
+        ApiKey::Fetch
+        | ApiKey::ListOffsets
+        | ApiKey::OffsetForLeaderEpoch
+        | ApiKey::Metadata
+        | ApiKey::FindCoordinator => 0,
         ApiKey::JoinGroup
         | ApiKey::SyncGroup
         | ApiKey::Heartbeat
@@ -145,9 +149,10 @@ impl Sim {
         self.next_packet += 1;
         let wanted = (from, to, body.api_key());
         let dropped = self.drops.iter().position(|drop| *drop == wanted);
+        let extra = self.extra_delay(from, to, &body);
         let due_at = match self.network.send(self.now, from, to) {
             _ if dropped.is_some() => None,
-            Fate::Arrives(at) => Some(at),
+            Fate::Arrives(at) => Some(at + extra),
             Fate::Stalls => None,
         };
         let event = match &body {
@@ -195,6 +200,7 @@ impl Sim {
             due_at,
             entry,
             wants_answer,
+            has_passed_disk: false,
         };
         self.packets.insert(id, packet);
     }
@@ -208,6 +214,9 @@ impl Sim {
             return;
         };
         if slot.defer(|| Event::Deliver(id)) {
+            return;
+        }
+        if self.waits_for_disk(id) {
             return;
         }
         let Some(packet) = self.packets.remove(&id) else {

@@ -1,5 +1,6 @@
 //! A node's place in the simulation: its process, its timers, its open requests.
 
+use super::faults::Handicap;
 use crate::base::ids::{CorrelationId, GroupId, NodeId, PacketId, TopicPartition};
 use crate::base::timer::Timer;
 use crate::controller::Controller;
@@ -76,6 +77,8 @@ pub(super) struct Packet {
     pub(super) entry: u64,
     /// Whether an answer is expected.
     pub(super) wants_answer: bool,
+    /// Whether it has waited for a slow disk.
+    pub(super) has_passed_disk: bool,
 }
 
 /// What a message carries.
@@ -173,10 +176,12 @@ pub(super) struct Slot {
     pub(super) restart_at: Option<SimTime>,
     /// The registration with which a broker was last closed in good order; -1 if it was not.
     pub(super) clean_broker_epoch: i64,
+    /// What a person has made slow.
+    pub(super) handicap: Handicap,
 }
 
 impl Slot {
-    pub(super) const fn new(node: Node) -> Self {
+    pub(super) fn new(node: Node) -> Self {
         Self {
             node,
             process: ProcessState::NotStarted,
@@ -191,6 +196,7 @@ impl Slot {
             started_at: SimTime::ZERO,
             restart_at: None,
             clean_broker_epoch: -1,
+            handicap: Handicap::default(),
         }
     }
 

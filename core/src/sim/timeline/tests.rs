@@ -76,6 +76,7 @@ fn scenario(seed: u64) -> Arc<Scenario> {
         consumers: vec![consumer("c1"), consumer("c2"), consumer("c3")],
         network: LinkConfig::default(),
         links: vec![],
+        history: crate::base::config::HistoryConfig::default(),
         actions: vec![],
         until: SimTime::from_millis(60_000),
     })
