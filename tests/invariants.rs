@@ -34,6 +34,8 @@ pub struct Watch {
     unclean: BTreeSet<TopicPartition>,
     /// Whether some machine lost power.
     has_lost_power: bool,
+    /// Whether records of coordinators may be lost: power, or an unclean election of their topics.
+    lost_group_records: bool,
     /// The leader epoch and partition epoch of each partition at the last look.
     epochs: BTreeMap<TopicPartition, (i32, i32)>,
     /// How much of the metadata log had been committed at the last look.
@@ -134,6 +136,8 @@ impl Watch {
             } => {
                 if *unclean {
                     self.unclean.insert(*topic_partition);
+                    let name = sim.topic_name(topic_partition.topic);
+                    self.lost_group_records |= name.starts_with("__");
                 }
                 let key = (*topic_partition, *leader_epoch);
                 if self.elected.insert(key, *leader).is_some() {
@@ -148,6 +152,7 @@ impl Watch {
             }
             TraceEvent::ProcessKilled { reason } if &**reason == "power loss" => {
                 self.has_lost_power = true;
+                self.lost_group_records = true;
             }
             TraceEvent::BecameLeader {
                 topic_partition,
@@ -280,7 +285,7 @@ impl Watch {
                     })
                     .map(|(node, _)| *node);
                 // A coordinator's log that lost its end counts generations again.
-                if let Some(other) = twice.filter(|_| !self.has_lost_power) {
+                if let Some(other) = twice.filter(|_| !self.lost_group_records) {
                     let text = format!(
                         "{:?} and {other:?} own the same partitions in generation {generation_id}",
                         entry.node
@@ -320,7 +325,7 @@ impl Watch {
                 self.generations.insert(key, *generation_id);
                 if *previous == GroupState::CompletingRebalance && *state == GroupState::Stable {
                     let stored = self.stored_generations.entry(group_id.clone()).or_default();
-                    if *generation_id <= *stored && !self.has_lost_power {
+                    if *generation_id <= *stored && !self.lost_group_records {
                         let text = format!("generation {generation_id} of {group_id} comes twice");
                         self.breach.get_or_insert(text);
                     }
@@ -427,7 +432,9 @@ impl Watch {
                     }
                     _ => false,
                 };
-                if self.late_commits.remove(&(*to, *correlation)) && landed && !self.has_lost_power
+                if self.late_commits.remove(&(*to, *correlation))
+                    && landed
+                    && !self.lost_group_records
                 {
                     let text = format!("a commit of {to:?} of an older generation has landed");
                     self.break_at(entry.at, &text);
