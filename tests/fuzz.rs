@@ -14,7 +14,7 @@ use crate::invariants::Watch;
 use crate::storyboard::Storyboard;
 use std::collections::BTreeSet;
 use terrarium_core::kernel::time::{SimTime, Span};
-use terrarium_core::sim::command::Command;
+use terrarium_core::sim::command::{Command, Fault};
 use terrarium_core::sim::scenario::{ProcessingTime, RecordRule};
 use terrarium_core::sim::simulation::Sim;
 use terrarium_core::sim::view::{ProcessState, StageView};
@@ -41,7 +41,7 @@ pub fn run(board: &Storyboard, faults_end_ms: u64) -> Result<(Watch, Sim), Strin
     }
     let faults_end = SimTime::from_millis(faults_end_ms);
     advance(&mut sim, &mut watch, faults_end)?;
-    heal_links(&mut sim, board);
+    heal(&mut sim, board);
     let rest_by = faults_end + rest_bound(board);
     let mut restless = None;
     let mut at = faults_end + Span::from_millis(5_000);
@@ -67,12 +67,23 @@ pub fn run(board: &Storyboard, faults_end_ms: u64) -> Result<(Watch, Sim), Strin
     }
 }
 
-/// Every link that was cut passes messages again.
-fn heal_links(sim: &mut Sim, board: &Storyboard) {
+/// Every link passes messages as at the start, and nothing is slow any more.
+fn heal(sim: &mut Sim, board: &Storyboard) {
     for (_, command) in board.actions() {
-        if let Command::CutLink(from, to) = command {
-            sim.apply(Command::HealLink(from, to)).ok();
-        }
+        let remedy = match command {
+            Command::CutLink(from, to)
+            | Command::Fault(
+                Fault::CutWay(from, to)
+                | Fault::DelayLink { from, to, .. }
+                | Fault::LoseLink { from, to, .. },
+            ) => Command::HealLink(from, to),
+            Command::Fault(Fault::SlowDisk(broker, _)) => Command::Fault(Fault::HealDisk(broker)),
+            Command::Fault(Fault::SlowFollower(broker, _)) => {
+                Command::Fault(Fault::SlowFollower(broker, Span::ZERO))
+            }
+            _ => continue,
+        };
+        sim.apply(remedy).ok();
     }
 }
 

@@ -218,7 +218,17 @@ impl Writer {
             }
             1 => {
                 let span = self.dice.of(&["80ms", "700ms", "4s", "12s"]);
-                actions.push((at, format!("pause-broker {broker} {span}")));
+                match self.dice.below(4) {
+                    0 => {
+                        actions.push((at, format!("slow-disk {broker} 20ms")));
+                        actions.push((later, format!("heal-disk {broker}")));
+                    }
+                    1 => {
+                        actions.push((at, format!("slow-follower {broker} 300ms")));
+                        actions.push((later, format!("slow-follower {broker} 0s")));
+                    }
+                    _ => actions.push((at, format!("pause-broker {broker} {span}"))),
+                }
             }
             2 => {
                 actions.push((at, format!("stop-broker {broker}")));
@@ -286,8 +296,20 @@ impl Writer {
             };
             actions.push((at, format!("drop-next {from} {to} {api}")));
         } else {
-            actions.push((at, format!("cut-link {broker} {other}")));
-            actions.push((later, format!("heal-link {broker} {other}")));
+            let broker = broker.to_string();
+            let (from, to) = if self.dice.one_in(2) {
+                (&broker, &other)
+            } else {
+                (&other, &broker)
+            };
+            let fault = match self.dice.below(6) {
+                0 => format!("cut-link {from} {to} one-way"),
+                1 => format!("delay-link {from} {to} 300ms one-way"),
+                2 => format!("lose-link {from} {to} 30%"),
+                _ => format!("cut-link {from} {to}"),
+            };
+            actions.push((at, fault));
+            actions.push((later, format!("heal-link {from} {to}")));
         }
     }
 
