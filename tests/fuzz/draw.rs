@@ -288,20 +288,10 @@ impl Writer {
                     "OffsetCommit",
                 ])
             };
-            let broker = broker.to_string();
-            let (from, to) = if self.dice.one_in(2) {
-                (&broker, &other)
-            } else {
-                (&other, &broker)
-            };
+            let (from, to) = self.either_way(broker.to_string(), other);
             actions.push((at, format!("drop-next {from} {to} {api}")));
         } else {
-            let broker = broker.to_string();
-            let (from, to) = if self.dice.one_in(2) {
-                (&broker, &other)
-            } else {
-                (&other, &broker)
-            };
+            let (from, to) = self.either_way(broker.to_string(), other);
             let fault = match self.dice.below(6) {
                 0 => format!("cut-link {from} {to} one-way"),
                 1 => format!("delay-link {from} {to} 300ms one-way"),
@@ -310,6 +300,15 @@ impl Writer {
             };
             actions.push((at, fault));
             actions.push((later, format!("heal-link {from} {to}")));
+        }
+    }
+
+    /// The two ends of a link, in either order.
+    fn either_way(&mut self, one: String, other: String) -> (String, String) {
+        if self.dice.one_in(2) {
+            (one, other)
+        } else {
+            (other, one)
         }
     }
 

@@ -500,3 +500,84 @@ fn whatever_happens_is_a_picture() {
         watch(&format!("faults-{seed}"), &mut playback, &instants);
     }
 }
+
+#[test]
+fn a_parked_produce_points_at_the_replicas_that_it_waits_for() {
+    let mut seat = Seat::new();
+    let which = partition(0);
+    let holds = |broker: &&terrarium_core::sim::view::BrokerView| {
+        let mut replicas = broker.replicas.iter();
+        replicas.any(|replica| replica.topic_partition == which && replica.is_leader)
+    };
+    let leader = seat
+        .stage
+        .brokers
+        .iter()
+        .find(holds)
+        .expect("p0 has a leader")
+        .id;
+    let others = seat.stage.brokers.iter().map(|broker| broker.id);
+    let follower = others.filter(|id| *id != leader).max().expect("a follower");
+    let mut parked = seat.stage.parked.first().expect("one waits").clone();
+    parked.at = leader;
+    parked.from = NodeId::Client(ClientId(0));
+    parked.waiting = terrarium_core::trace::event::Waiting::Produce;
+    parked.partitions = vec![which];
+    seat.stage.parked = vec![parked];
+    let of_parked = |seat: &Seat| {
+        let printed = cluster::build(&seat.view(824.0, 360.0)).print();
+        printed
+            .lines()
+            .filter(|line| line.contains("Parked"))
+            .count()
+    };
+    let alone = of_parked(&seat);
+    seat.stage.parked[0].waiting_for = vec![follower];
+    assert_eq!(
+        of_parked(&seat),
+        alone + 2,
+        "a thread and a ring for the replica"
+    );
+    let printed = cluster::build(&seat.view(1_200.0, 420.0)).print();
+    assert!(
+        printed.contains("1 produce wait"),
+        "and the leader says how many: {printed}"
+    );
+}
+
+#[test]
+fn a_quorum_says_who_is_active_and_who_is_down() {
+    use terrarium_core::base::ids::ControllerId;
+    use terrarium_core::sim::view::ProcessState;
+    use terrarium_core::trace::event::QuorumState;
+    let mut seat = Seat::new();
+    let one = seat
+        .stage
+        .controller
+        .voters
+        .first()
+        .expect("a voter")
+        .clone();
+    let states = [Some(QuorumState::Leader), Some(QuorumState::Follower), None];
+    let voters = states.into_iter().zip(3_000_u32..).map(|(state, id)| {
+        let mut voter = one.clone();
+        voter.id = ControllerId(id);
+        voter.state = state;
+        voter.epoch = 4;
+        if state.is_none() {
+            voter.process = ProcessState::Dead;
+        }
+        voter
+    });
+    seat.stage.controller.voters = voters.collect();
+    seat.stage.controller.active = Some(ControllerId(3_000));
+    let printed = cluster::build(&seat.view(1_200.0, 420.0)).print();
+    for text in [
+        "controller 3000",
+        "controller 3002",
+        "active \u{b7} epoch 4",
+        "down",
+    ] {
+        assert!(printed.contains(text), "{text} is not in\n{printed}");
+    }
+}

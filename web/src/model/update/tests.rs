@@ -527,3 +527,27 @@ fn a_setting_that_does_not_fit_leaves_the_run_as_it_was() {
         "and the page says why"
     );
 }
+
+#[test]
+fn a_typed_action_is_taken_as_it_stands_but_not_before_an_answer() {
+    let mut model = lesson();
+    let text = String::from("cut-link 1 2");
+    assert_eq!(
+        update(&mut model, Msg::TypeAction(text.clone())),
+        [],
+        "typing does nothing"
+    );
+    assert_eq!(
+        update(&mut model, Msg::TakeAction),
+        [Effect::TakeAction(text)],
+        "taken"
+    );
+    let mut model = waiting();
+    update(&mut model, Msg::TypeAction(String::from("kill-broker 1")));
+    assert_eq!(update(&mut model, Msg::TakeAction), [], "a question waits");
+    assert_eq!(
+        key_of(&model),
+        Some("notice.answer-first"),
+        "and that is said"
+    );
+}
