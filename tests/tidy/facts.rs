@@ -1,4 +1,4 @@
-//! Counts the facts of the behaviour specification: each stands in a test, by its id, or in the
+//! Counts the facts of the behaviour specifications: each stands in a test, by its id, or in a
 //! table of docs/FIDELITY.md that says why it is no test. None is in both.
 
 use super::{files, root};
@@ -6,16 +6,41 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
 
-/// Where a section's tests stand, if not anywhere: other specifications have ids of the same form.
-const ONLY_IN: &[(&str, &str)] = &[("A", "core/src/log/")];
+/// A specification whose facts are counted.
+struct Specification {
+    /// What it is about.
+    name: &'static str,
+    /// The list of its facts.
+    list: &'static str,
+    /// The section of docs/FIDELITY.md with those that are no tests.
+    heading: &'static str,
+    /// Where a section's tests stand, if not anywhere: other specifications have ids of the same
+    /// form.
+    only_in: &'static [(&'static str, &'static str)],
+    /// Files whose ids are those of another specification.
+    others: &'static [&'static str],
+}
 
-/// Files whose ids are those of another specification.
-const OTHERS: &[&str] = &[
-    "core/src/coordinator/",
-    "core/src/assignor/",
-    "tests/scripts/group/",
-    "tests/tidy/",
-];
+const REPLICATION: Specification = Specification {
+    name: "replication",
+    list: "tests/facts/replication-facts.txt",
+    heading: "## Facts that are not tests",
+    only_in: &[("A", "core/src/log/")],
+    others: &[
+        "core/src/coordinator/",
+        "core/src/assignor/",
+        "tests/scripts/group/",
+        "tests/tidy/",
+    ],
+};
+
+const GROUPS: Specification = Specification {
+    name: "groups",
+    list: "tests/facts/group-facts.txt",
+    heading: "## Facts of groups that are not tests",
+    only_in: &[],
+    others: &["tests/tidy/"],
+};
 
 /// The texts of a source in which a test names a fact: its strings and the names of its functions.
 fn named(source: &str) -> Vec<String> {
@@ -66,7 +91,7 @@ fn end_of_string(text: &str) -> usize {
 }
 
 /// Everything in which a test names a fact, by file.
-fn texts_of_tests() -> BTreeMap<String, Vec<String>> {
+fn texts_of_tests(others: &[&str]) -> BTreeMap<String, Vec<String>> {
     let mut texts = BTreeMap::new();
     for (file, source) in files("core/src", ".rs") {
         let is_test = file.contains("/tests/") || file.ends_with("/tests.rs");
@@ -82,11 +107,12 @@ fn texts_of_tests() -> BTreeMap<String, Vec<String>> {
     for (file, source) in files("tests", ".rs") {
         texts.insert(file, named(&source));
     }
-    for (file, source) in files("tests/scripts", ".txt") {
+    let scripts = files("tests/scripts", ".txt").into_iter();
+    for (file, source) in scripts.chain(files("core/src", ".txt")) {
         let comments = source.lines().filter(|line| line.starts_with('#'));
         texts.insert(file, comments.map(String::from).collect());
     }
-    texts.retain(|file, _| !OTHERS.iter().any(|other| file.starts_with(other)));
+    texts.retain(|file, _| !others.iter().any(|other| file.starts_with(other)));
     texts
 }
 
@@ -98,10 +124,8 @@ fn has_word(text: &str, id: &str) -> bool {
 }
 
 /// The ids that the page gives a reason for: `| I1 to I16 | … |`.
-fn excused(page: &str, facts: &[String]) -> BTreeSet<String> {
-    let (_, table) = page
-        .split_once("## Facts that are not tests")
-        .expect("the page has the table");
+fn excused(page: &str, heading: &str, facts: &[String]) -> BTreeSet<String> {
+    let (_, table) = page.split_once(heading).expect("the page has the table");
     let table = table.split("\n## ").next().unwrap_or_default();
     let mut found = BTreeSet::new();
     let rows = table.lines().filter_map(|line| line.strip_prefix("| "));
@@ -123,23 +147,34 @@ fn excused(page: &str, facts: &[String]) -> BTreeSet<String> {
     found
 }
 
-fn replication_facts() -> Vec<String> {
-    let path = root().join("tests/facts/replication-facts.txt");
-    let list = fs::read_to_string(path).expect("there is a list");
+/// The ids of a list: what stands before a colon, or the whole line.
+fn facts_in(list: &str) -> Vec<String> {
+    let list = fs::read_to_string(root().join(list)).expect("there is a list");
     let lines = list.lines().filter(|line| !line.starts_with('#'));
-    let facts = lines.filter(|line| !line.is_empty()).map(String::from);
-    facts.collect()
+    let lines = lines.filter(|line| !line.is_empty());
+    let ids = lines.map(|line| line.split_once(':').map_or(line, |(id, _)| id));
+    ids.map(String::from).collect()
 }
 
 #[test]
 fn every_fact_of_replication_is_a_test_or_has_a_reason() {
-    let facts = replication_facts();
-    let texts = texts_of_tests();
+    count(&REPLICATION);
+}
+
+#[test]
+fn every_fact_of_groups_is_a_test_or_has_a_reason() {
+    count(&GROUPS);
+}
+
+fn count(specification: &Specification) {
+    let facts = facts_in(specification.list);
+    let texts = texts_of_tests(specification.others);
     let page = fs::read_to_string(root().join("docs/FIDELITY.md")).expect("there is a page");
-    let excused = excused(&page, &facts);
+    let excused = excused(&page, specification.heading, &facts);
     let (mut faults, mut tested) = (String::new(), 0);
     for fact in &facts {
-        let only_in = ONLY_IN
+        let only_in = specification
+            .only_in
             .iter()
             .find(|(section, _)| fact.starts_with(section));
         let mut places = texts.iter().filter(|(file, texts)| {
@@ -165,8 +200,9 @@ fn every_fact_of_replication_is_a_test_or_has_a_reason() {
         }
     }
     let totals = format!(
-        "{} facts of replication: {tested} are tests, {} have a reason",
+        "{} facts of {}: {tested} are tests, {} have a reason",
         facts.len(),
+        specification.name,
         excused.len()
     );
     assert!(faults.is_empty(), "{faults}{totals}");

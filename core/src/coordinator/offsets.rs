@@ -20,11 +20,16 @@ use crate::wire::record::{CommittedOffset, ProducerStamp, Record};
 const GROUP_ID_NOT_FOUND_VERSION: i16 = 9;
 
 impl ClassicGroup {
-    /// Whether a member, or a consumer outside the group, may commit now.
+    /// Whether a member, or a consumer outside the group, may commit now. A transaction may commit
+    /// for a group without naming a member, and while the assignment is awaited.
     ///
     /// # Source
     /// `ClassicGroup#validateOffsetCommit` (Kafka 1eb7644).
-    fn check_commit(&self, request: &OffsetCommitRequest) -> Result<(), ErrorCode> {
+    fn check_commit(
+        &self,
+        request: &OffsetCommitRequest,
+        is_transactional: bool,
+    ) -> Result<(), ErrorCode> {
         if self.state().is_dead() {
             return Err(ErrorCode::CoordinatorNotAvailable);
         }
@@ -39,12 +44,18 @@ impl ClassicGroup {
             if request.generation_id != self.generation_id {
                 return Err(ErrorCode::IllegalGeneration);
             }
-        } else if !self.state().is_empty() {
+        } else if !is_transactional && !self.state().is_empty() {
             return Err(ErrorCode::UnknownMemberId);
         }
         match self.state() {
-            State::CompletingRebalance(_) => Err(ErrorCode::RebalanceInProgress),
-            State::Empty | State::PreparingRebalance(_) | State::Stable(_) | State::Dead => Ok(()),
+            State::CompletingRebalance(_) if !is_transactional => {
+                Err(ErrorCode::RebalanceInProgress)
+            }
+            State::Empty
+            | State::PreparingRebalance(_)
+            | State::CompletingRebalance(_)
+            | State::Stable(_)
+            | State::Dead => Ok(()),
         }
     }
 
@@ -64,7 +75,9 @@ impl ClassicGroup {
     }
 
     /// Tombstones of what has expired; of the group itself if it is Empty and no offset is left.
-    fn expired_records(&self, ctx: &Context<'_>) -> Vec<Record> {
+    /// `open` are the partitions that an open transaction commits: their offsets stay, and with them
+    /// the group, unless it had no offset at all.
+    fn expired_records(&self, open: &[TopicPartition], ctx: &Context<'_>) -> Vec<Record> {
         let now = ctx.out.now;
         let minutes = ctx.config.offsets_retention_minutes;
         let retention = Span::from_millis(minutes.saturating_mul(60_000));
@@ -74,12 +87,13 @@ impl ClassicGroup {
             let is_old = self
                 .expiry_base(committed)
                 .is_some_and(|base| base + retention <= now && base <= now);
-            if is_old && !self.is_subscribed_to(topic_name) {
+            if is_old && !open.contains(topic_partition) && !self.is_subscribed_to(topic_name) {
                 let record = offset_record(&self.group_id, *topic_partition, topic_name, None, now);
                 records.push(record);
             }
         }
-        if self.state().is_empty() && records.len() == self.offsets.len() {
+        let is_left_alone = open.is_empty() || self.offsets.is_empty();
+        if self.state().is_empty() && is_left_alone && records.len() == self.offsets.len() {
             records.push(group_record(&self.group_id, None, now));
         }
         records
@@ -133,20 +147,23 @@ impl CoordinatorPartition {
             member_id,
             ..
         } = request;
-        let checked = match self.groups.get_mut(group_id) {
-            // A consumer that assigns by itself: the commit makes the group when it is stored.
-            None if *generation_id < 0 => Ok(()),
-            None if request.version < GROUP_ID_NOT_FOUND_VERSION => {
-                Err(ErrorCode::IllegalGeneration)
-            }
-            None => Err(ErrorCode::GroupIdNotFound),
-            Some(group) => group.check_commit(request).map(|()| match group.state() {
-                State::Stable(_) | State::PreparingRebalance(_) => {
-                    group.restart_session(member_id, ctx.out);
+        let checked =
+            match self.groups.get_mut(group_id) {
+                // A consumer that assigns by itself: the commit makes the group when it is stored.
+                None if *generation_id < 0 => Ok(()),
+                None if request.version < GROUP_ID_NOT_FOUND_VERSION => {
+                    Err(ErrorCode::IllegalGeneration)
                 }
-                State::Empty | State::CompletingRebalance(_) | State::Dead => {}
-            }),
-        };
+                None => Err(ErrorCode::GroupIdNotFound),
+                Some(group) => group
+                    .check_commit(request, is_transactional)
+                    .map(|()| match group.state() {
+                        State::Stable(_) | State::PreparingRebalance(_) => {
+                            group.restart_session(member_id, ctx.out);
+                        }
+                        State::Empty | State::CompletingRebalance(_) | State::Dead => {}
+                    }),
+            };
         if let Err(error) = checked {
             return ctx.out.respond(reply, respond(error));
         }
@@ -252,7 +269,7 @@ impl CoordinatorPartition {
         }
         let groups = self.groups.values();
         let records: Vec<Record> = groups
-            .flat_map(|group| group.expired_records(ctx))
+            .flat_map(|group| group.expired_records(&self.open_partitions(&group.group_id), ctx))
             .collect();
         if !records.is_empty() {
             let (then, answer) = (Then::Nothing, None);

@@ -357,6 +357,27 @@ impl CoordinatorPartition {
         })
     }
 
+    /// The partitions of a group whose offsets wait for the end of a transaction.
+    pub(super) fn open_partitions(&self, group: &GroupId) -> Vec<TopicPartition> {
+        let open = self
+            .open_offsets
+            .iter()
+            .filter_map(|(_, record)| match &record.value {
+                RecordValue::OffsetCommit {
+                    group_id,
+                    topic_partition,
+                    ..
+                } if group_id == group => Some(*topic_partition),
+                RecordValue::OffsetCommit { .. }
+                | RecordValue::GroupMetadata { .. }
+                | RecordValue::Text(_)
+                | RecordValue::Null
+                | RecordValue::Transaction { .. }
+                | RecordValue::EndTransaction { .. } => None,
+            });
+        open.collect()
+    }
+
     /// A transaction has ended: its offsets count, or are gone.
     ///
     /// # Source

@@ -15,6 +15,7 @@
 //! | `hb <client> [id= i= gen=]` | sends `Heartbeat` |
 //! | `leave <member>...` | one `LeaveGroup`; a member is `client`, `!id`, `=instance` or `!id=instance` |
 //! | `commit <client> <partition>:<offset>,... [id= i= gen= v=]` | sends `OffsetCommit` |
+//! | `commit-transaction <client> <partition>:<offset>,... [the same]`, `end-transaction` | sends `TxnOffsetCommit`; its transaction is committed |
 //! | `fetch <partition>,...` | sends `OffsetFetch` |
 //! | `show`, `members`, `offsets`, `timers`, `log`, `parked` | prints state |
 //! | `trace on`, `lines on` | prints changes of state, lines of the broker's log |
@@ -38,7 +39,7 @@ use crate::trace::event::{GroupState, TraceEvent, Waiting};
 use crate::trace::out::{Effect, Out, ReplyTo};
 use crate::wire::api::{
     HeartbeatRequest, JoinGroupRequest, JoinGroupResponse, LeaveGroupRequest, LeavingMember,
-    OffsetCommitRequest, OffsetFetchRequest, Response, SyncGroupRequest,
+    OffsetCommitRequest, OffsetFetchRequest, Response, SyncGroupRequest, TxnOffsetCommitRequest,
 };
 use crate::wire::error_code::ErrorCode;
 use crate::wire::record::{Record, RecordValue, Subscription};
@@ -215,6 +216,21 @@ impl Bench {
             "hb" => self.heartbeat(name, &options),
             "leave" => self.leave(rest),
             "commit" => self.commit(name, rest[1], &options),
+            "commit-transaction" => {
+                let reply = self.reply(name);
+                let request = TxnOffsetCommitRequest {
+                    transactional_id: Arc::from("t"),
+                    producer_id: 7,
+                    producer_epoch: 0,
+                    commit: self.commit_request(name, rest[1], &options),
+                };
+                self.call(|coordinator, out| {
+                    coordinator.handle_txn_offset_commit(reply, &request, out);
+                });
+            }
+            "end-transaction" => {
+                self.call(|coordinator, out| coordinator.on_transaction_ended(0, (7, true), out));
+            }
             "fetch" => self.fetch(name),
             "show" => self.show(),
             "members" => self.show_members(),
@@ -560,7 +576,17 @@ impl Bench {
 
     fn commit(&mut self, name: &str, what: &str, options: &Options<'_>) {
         let reply = self.reply(name);
-        let request = OffsetCommitRequest {
+        let request = self.commit_request(name, what, options);
+        self.call(|coordinator, out| coordinator.handle_offset_commit(reply, &request, out));
+    }
+
+    fn commit_request(
+        &mut self,
+        name: &str,
+        what: &str,
+        options: &Options<'_>,
+    ) -> OffsetCommitRequest {
+        OffsetCommitRequest {
             group_id: self.group_id.clone(),
             generation_id: options.number("gen", self.client(name).generation_id),
             member_id: self.id_option(name, options),
@@ -577,8 +603,7 @@ impl Bench {
                 })
                 .collect(),
             version: options.number("v", 9),
-        };
-        self.call(|coordinator, out| coordinator.handle_offset_commit(reply, &request, out));
+        }
     }
 
     fn fetch(&mut self, what: &str) {
@@ -967,6 +992,13 @@ fn show_answer(response: &Response) -> String {
         let entries: Vec<String> = entries.collect();
         format!("{} [{}]", code(response.error_code), entries.join(", "))
     } else if let Response::OffsetCommit(response) = response {
+        let errors: BTreeSet<String> = response
+            .partitions
+            .iter()
+            .map(|(_, error)| code(*error))
+            .collect();
+        errors.into_iter().collect::<Vec<_>>().join(" ")
+    } else if let Response::TxnOffsetCommit(response) = response {
         let errors: BTreeSet<String> = response
             .partitions
             .iter()

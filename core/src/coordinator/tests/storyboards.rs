@@ -44,29 +44,3 @@ fn every_storyboard_comes_out_as_written() {
         failures.concat()
     );
 }
-
-/// Facts of the classic coordinator: T1 to T87 but for the Scala coordinator's answers while it
-/// loads (T64) and transactional commits (T82). The rest stand in tables.
-#[test]
-fn every_fact_of_the_classic_coordinator_has_a_storyboard_or_a_table() {
-    let titles: Vec<&str> = SCRIPTS
-        .iter()
-        .flat_map(|(_, text)| cases(text))
-        .flat_map(|(_, script, _)| script.lines().filter(|line| line.starts_with('#')))
-        .collect();
-    let is_told = |fact: &str| {
-        let mut words = titles
-            .iter()
-            .flat_map(|line| line.split(|it: char| !it.is_alphanumeric()));
-        words.any(|word| word == fact) || super::tables::FACTS.contains(&fact)
-    };
-    let untold: Vec<String> = (1..=87)
-        .map(|number| format!("T{number}"))
-        .filter(|fact| fact != "T64" && fact != "T82" && !is_told(fact))
-        .collect();
-    assert_eq!(
-        untold,
-        Vec::<String>::new(),
-        "facts without a storyboard or a table"
-    );
-}

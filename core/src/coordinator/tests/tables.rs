@@ -8,9 +8,6 @@ use crate::wire::error_code::ErrorCode;
 #[cfg(target_arch = "wasm32")]
 use wasm_bindgen_test::wasm_bindgen_test as test;
 
-/// Facts that stand here and not in a storyboard.
-pub(super) const FACTS: [&str; 3] = ["T32", "T33", "T87"];
-
 /// Lines: from; columns: to.
 const EDGES: &str = "state               Empty Preparing Completing Stable Dead
 Empty               -     yes       -          -      yes
@@ -55,7 +52,7 @@ fn a_group_lives_in_the_partition_that_the_hash_of_its_id_says() {
     ];
     for (group_id, of_50, of_5) in TABLE {
         let group_id = GroupId::new(group_id);
-        assert_eq!(partition_for(&group_id, 50), of_50, "{group_id} of 50");
+        assert_eq!(partition_for(&group_id, 50), of_50, "T87: {group_id} of 50");
         assert_eq!(
             GroupCoordinator::partition_for(&group_id, 5),
             of_5,
@@ -93,7 +90,7 @@ fn the_members_vote_for_an_assignor_that_all_support() {
         assert_eq!(
             group.select_protocol().as_deref(),
             Some(chosen),
-            "{members:?}"
+            "T32, T33: {members:?}"
         );
     }
 }
