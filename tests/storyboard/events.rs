@@ -428,6 +428,16 @@ fn said(sim: &Sim, entry: &TraceEntry) -> String {
             "{} at {base_offset}, {records} records",
             part(topic_partition)
         ),
+        E::RecordsDiscarded {
+            from,
+            topic_partition,
+            records,
+            error_code,
+        } => format!(
+            "{} of {}, {records} records, {error_code:?}",
+            part(topic_partition),
+            node(sim, *from)
+        ),
         E::SendBlocked { waits_for_memory } => String::from(if *waits_for_memory {
             "for memory"
         } else {
@@ -510,6 +520,7 @@ fn request(sim: &Sim, request: &Request) -> String {
             });
             format!("Produce acks={:?} {}", body.acks, list(parts))
         }
+        Request::ApiVersions(_) => String::from("ApiVersions"),
         Request::ListOffsets(body) => {
             let parts = body
                 .partitions
@@ -557,6 +568,7 @@ fn response(sim: &Sim, response: &Response) -> String {
             });
             format!("Produce {}", list(parts))
         }
+        Response::ApiVersions(body) => format!("ApiVersions {:?}", body.error_code),
         Response::ListOffsets(body) => {
             let parts = body.partitions.iter().map(|one| {
                 let part = partition(sim, one.topic_partition);

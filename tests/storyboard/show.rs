@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use terrarium_core::base::ids::{BrokerId, NodeId, Offset, TopicPartition};
 use terrarium_core::kernel::time::{SimTime, parse_span};
 use terrarium_core::sim::action;
+use terrarium_core::sim::measure::{MeasureKind, Measures, Query};
 use terrarium_core::sim::simulation::{Node, Sim};
 use terrarium_core::sim::view::{BrokerView, ProcessState, ReplicaView};
 use terrarium_core::trace::event::TraceEntry;
@@ -36,8 +37,20 @@ pub(super) fn show(sim: &Sim, what: &str) -> Result<String, String> {
             let filter = Filter::parse(sim, rest)?;
             Ok(format!("{}\n", filter.entries(sim).count()))
         }
+        ["measure", name] => show_measure(sim, name),
         _ => Err(String::from("there is nothing of this kind to show")),
     }
+}
+
+/// A measure over the whole trace, as lessons know it.
+fn show_measure(sim: &Sim, name: &str) -> Result<String, String> {
+    let kind = MeasureKind::ALL.iter().find(|kind| kind.name() == name);
+    let kind = kind.ok_or_else(|| format!("there is no measure {name}"))?;
+    let mut measures = Measures::new(sim.scenario());
+    for entry in sim.trace().since(0) {
+        measures.observe(entry);
+    }
+    Ok(format!("{}\n", measures.value(&Query::all(*kind))))
 }
 
 /// Which trace entries are wanted: names (with `*`), `of NODE`, `with TEXT`, `from`, `to`, `first`.

@@ -1,6 +1,7 @@
 //! The producer: accumulator, sender, idempotence, transactions.
 
 pub mod accumulator;
+mod connection;
 pub mod idempotence;
 pub mod partitioner;
 mod sender;
@@ -9,12 +10,13 @@ mod tests;
 pub mod transaction;
 
 use self::accumulator::{Accumulator, ProducerBatch};
+use self::connection::Connection;
 use self::idempotence::Idempotence;
 use self::partitioner::{Choices, StickyPartitioner, partition_for_key};
 use self::transaction::Transactions;
 use super::backoff::Backoff;
 use super::metadata::{ClientMetadata, MetadataConfig};
-use crate::base::config::{Acks, ProducerConfig};
+use crate::base::config::ProducerConfig;
 use crate::base::ids::{BrokerId, CorrelationId, NodeId, TopicId, TopicPartition};
 use crate::base::timer::Timer;
 use crate::kernel::rng::Stream;
@@ -99,6 +101,8 @@ struct NodeProgress {
     ready_at: SimTime,
     /// When it last took some.
     drained_at: SimTime,
+    /// The connection over which requests go that get no answer.
+    connection: Connection,
 }
 
 impl Producer {
@@ -271,7 +275,9 @@ impl Producer {
                 return false;
             };
             self.complete(request, &response.partitions, out);
-        } else if self.on_transaction_response(correlation, response, out) {
+        } else if self.on_transaction_response(correlation, response, out)
+            || self.on_connected(from, correlation, response)
+        {
             // Taken in.
         } else if let (Response::InitProducerId(response), true) =
             (response, self.id_request == Some(correlation))
@@ -310,7 +316,7 @@ impl Producer {
         }
         let was_transaction = self.on_transaction_disconnect(correlation, out);
         // A broker closes the connection when it cannot say no (`acks=0`).
-        let is_closed = reason == Disconnect::Closed && self.config.acks == Acks::None;
+        let is_closed = self.on_connection_closed(peer, correlation, reason);
         if !was_metadata && request.is_none() && !was_id && !was_transaction && !is_closed {
             return false;
         }

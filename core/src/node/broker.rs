@@ -18,7 +18,7 @@ use crate::kernel::time::Span;
 use crate::log::partition_log::PartitionLog;
 use crate::trace::out::{Out, ReplyTo};
 use crate::transaction::TransactionCoordinator;
-use crate::wire::api::{Request, Response};
+use crate::wire::api::{ApiVersionsResponse, Request, Response};
 use crate::wire::error_code::ErrorCode;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -172,6 +172,13 @@ impl Broker {
             Request::OffsetForLeaderEpoch(request) => {
                 self.replicas
                     .handle_offset_for_leader_epoch(reply, request, out);
+            }
+            Request::ApiVersions(_) => {
+                let error_code = ErrorCode::None;
+                out.respond(
+                    reply,
+                    Response::ApiVersions(ApiVersionsResponse { error_code }),
+                );
             }
             Request::Metadata(request) => self.handle_metadata(reply, request, out),
             Request::FindCoordinator(request) => self.handle_find_coordinator(reply, request, out),

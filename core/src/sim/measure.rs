@@ -5,6 +5,7 @@
 
 mod offsets;
 mod ownership;
+mod unanswered;
 
 use super::scenario::Scenario;
 use crate::base::ids::{BrokerId, ClientId, GroupId, NodeId, Offset, TopicId, TopicPartition};
@@ -15,6 +16,7 @@ use ownership::Ownership;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use unanswered::Unanswered;
 
 macro_rules! measures {
     ($( $name:ident $label:literal $unit:literal $kind:ident [$($filter:literal),*] $doc:literal; )*) => {
@@ -85,7 +87,7 @@ measures! {
     DuplicatesWritten "duplicates-written" "records" Counter ["topic", "partition", "broker"]
         "Records that leaders wrote although they stood in the log already.";
     RecordsLost "records-lost" "records" Counter ["topic", "partition", "broker"]
-        "Records that a producer believes written and that are not in the log of the next leader.";
+        "Records that a producer believes written and that are not in the log of the next leader; with acks=0 also those that no log ever held.";
     TransactionsCommitted "transactions-committed" "transactions" Counter ["client"]
         "Transactions that applications committed.";
     TransactionsAborted "transactions-aborted" "transactions" Counter ["client"]
@@ -239,6 +241,8 @@ pub struct Measures {
     partitions: BTreeMap<TopicPartition, PartitionCount>,
     #[serde(skip)]
     acks: BTreeMap<Key, AckTime>,
+    #[serde(skip)]
+    unanswered: Unanswered,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -355,6 +359,7 @@ impl Measures {
             finished: BTreeMap::new(),
             partitions: BTreeMap::new(),
             acks: BTreeMap::new(),
+            unanswered: Unanswered::default(),
         }
     }
 
@@ -394,7 +399,7 @@ impl Measures {
             if matches!(entry.event, TraceEvent::RequestSent { .. }) {
                 self.add(MeasureKind::Requests, entry, Key::default(), 1);
             }
-            return false;
+            return self.follow_unanswered(entry);
         }
         self.count(entry);
         self.follow_logs(entry);
@@ -578,6 +583,10 @@ impl Measures {
                 as_leader: true,
             } => {
                 let records = distance(*base_offset, *log_end_offset);
+                if self.unanswered.has_brought(entry, *topic_partition) {
+                    let part = self.partitions.entry(*topic_partition).or_default();
+                    part.acknowledge(*base_offset, records);
+                }
                 self.add(Kind::RecordsAppended, entry, on(topic_partition), records);
             }
             TraceEvent::Truncated {
@@ -629,6 +638,14 @@ impl Measures {
             } => {
                 let records = u64::from(*records);
                 self.add(Kind::DuplicatesWritten, entry, on(topic_partition), records);
+            }
+            TraceEvent::RecordsDiscarded {
+                topic_partition,
+                records,
+                ..
+            } => {
+                let records = u64::from(*records);
+                self.add(Kind::RecordsLost, entry, on(topic_partition), records);
             }
             TraceEvent::TransactionEnded { is_commit, .. } => {
                 let kind = if *is_commit {
@@ -716,6 +733,20 @@ impl Measures {
             }
             _ => self.count_producers(entry),
         }
+    }
+
+    /// Requests without an answer: their producer believes the records written once they are sent.
+    /// True if some are lost with their message.
+    fn follow_unanswered(&mut self, entry: &TraceEntry) -> bool {
+        let lost = self.unanswered.follow(entry);
+        for (topic_partition, records) in &lost {
+            let key = Key {
+                topic_partition: Some(*topic_partition),
+                ..Key::default()
+            };
+            self.add(MeasureKind::RecordsLost, entry, key, *records);
+        }
+        !lost.is_empty()
     }
 
     fn acknowledge(&mut self, entry: &TraceEntry, key: Key, took: Span) {

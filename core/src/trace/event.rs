@@ -801,6 +801,18 @@ trace_events! {
         /// How many batches it is now.
         batches: u32,
     }
+    /// A leader cannot append records whose producer waits for no answer; it can only close the
+    /// connection.
+    RecordsDiscarded "records-discarded" "KafkaApis.handleProduceRequest" {
+        /// Their producer.
+        from: NodeId,
+        /// Which partition.
+        topic_partition: TopicPartition,
+        /// How many records.
+        records: u32,
+        /// Why.
+        error_code: ErrorCode,
+    }
     /// A coordinator moves a transaction on; the record of it is replicated.
     TransactionStateChanged "transaction-state-changed" "TransactionMetadata.completeTransitionTo (KIP-98)" {
         /// Whose transaction.

@@ -86,6 +86,7 @@ apis! {
     CreatePartitions "CreatePartitions" [CreatePartitionsRequest, AdminResponse] "Gives a topic more partitions."
     IncrementalAlterConfigs "IncrementalAlterConfigs" [IncrementalAlterConfigsRequest, AdminResponse] "Changes a setting of a topic."
     ElectLeaders "ElectLeaders" [ElectLeadersRequest, ElectLeadersResponse] "Asks for elections by hand."
+    ApiVersions "ApiVersions" [ApiVersionsRequest, ApiVersionsResponse] "Opens a connection: asks which requests the broker knows."
 }
 
 impl fmt::Display for ApiKey {
@@ -258,6 +259,17 @@ pub struct ListOffsetsPartitionResponse {
     pub offset: Offset,
     /// The record's timestamp, where a timestamp was asked for; unset stands for Kafka's -1.
     pub timestamp: Option<SimTime>,
+}
+
+/// `ApiVersions`: the handshake that makes a connection ready.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct ApiVersionsRequest {}
+
+/// Answer to `ApiVersions`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct ApiVersionsResponse {
+    /// Whether the connection is ready.
+    pub error_code: ErrorCode,
 }
 
 /// `DeleteRecords`: the log start offset moves to these offsets.
@@ -972,6 +984,7 @@ impl Response {
                 .unwrap_or_default()
         }
         match self {
+            Self::ApiVersions(response) => response.error_code,
             Self::Produce(response) => first(response.partitions.iter().map(|p| p.error_code)),
             Self::Fetch(response) => first(response.partitions.iter().map(|p| p.error_code)),
             Self::ListOffsets(response) => first(response.partitions.iter().map(|p| p.error_code)),

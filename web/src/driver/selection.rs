@@ -192,6 +192,9 @@ fn partition_of(event: &TraceEvent) -> Option<TopicPartition> {
         | TraceEvent::DuplicateAppended {
             topic_partition, ..
         }
+        | TraceEvent::RecordsDiscarded {
+            topic_partition, ..
+        }
         | TraceEvent::BatchSplit {
             topic_partition, ..
         }

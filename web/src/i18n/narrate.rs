@@ -546,6 +546,17 @@ impl Narrator<'_> {
                 args.push(("offset", base_offset.to_string()));
                 args.push(("count", count.to_string()));
             }
+            TraceEvent::RecordsDiscarded {
+                from,
+                topic_partition,
+                records: count,
+                error_code,
+            } => {
+                args.push(("from", self.node(*from)));
+                args.push(("partition", self.partition(*topic_partition)));
+                args.push(("count", count.to_string()));
+                args.push(("error", error_code.name().to_owned()));
+            }
             TraceEvent::BatchSplit {
                 topic_partition,
                 batches: count,

@@ -758,6 +758,7 @@ fn is_main(event: &TraceEvent) -> bool {
             | TraceEvent::BatchFailed { .. }
             | TraceEvent::SendFailed { .. }
             | TraceEvent::DuplicateAppended { .. }
+            | TraceEvent::RecordsDiscarded { .. }
             | TraceEvent::TransactionEnded { .. }
     )
 }

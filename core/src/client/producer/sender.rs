@@ -125,7 +125,9 @@ impl Producer {
             let may_send = self.may_send_to(leader, out.now);
             let node = self.nodes.entry(leader).or_default();
             node.ready_at = out.now;
-            if may_send {
+            // A broker that is not connected is asked first; its batches wait.
+            if may_send && self.is_connected(leader, out) {
+                let node = self.nodes.entry(leader).or_default();
                 node.drained_at = out.now;
                 has_sent |= self.send_to(leader, out);
             }

@@ -168,6 +168,7 @@ pub const EVENT_FILTERS: &[(&str, &[&str])] = &[
     ("fatal-error", &["client", "group", "contains"]),
     ("producer-id-assigned", &["client"]),
     ("duplicate-found", &["broker", "topic", "partition"]),
+    ("records-discarded", &["broker", "topic", "partition"]),
     ("duplicate-appended", &["broker", "topic", "partition"]),
     ("send-blocked", &["client", "flag"]),
     ("send-failed", &["client", "contains"]),
@@ -404,6 +405,9 @@ impl<'a> Facts<'a> {
                 topic_partition, ..
             }
             | TraceEvent::DuplicateAppended {
+                topic_partition, ..
+            }
+            | TraceEvent::RecordsDiscarded {
                 topic_partition, ..
             }
             | TraceEvent::BatchSplit {

@@ -107,10 +107,7 @@ impl ReplicaManager {
         match request.acks {
             // The one way to tell a producer that waits for no answer.
             Acks::None => {
-                if partitions
-                    .iter()
-                    .any(|one| !one.response.error_code.is_none())
-                {
+                if discard(reply, request, &partitions, out) {
                     out.close_connection(reply);
                 }
             }
@@ -393,4 +390,28 @@ fn waiting_partitions(delayed: &DelayedProduce) -> Arc<[TopicPartition]> {
         .filter(|one| one.required_offset.is_some())
         .map(|one| one.response.topic_partition)
         .collect()
+}
+
+/// Notes which records of a request without an answer could not be appended. True if there are any.
+fn discard(
+    reply: ReplyTo,
+    request: &ProduceRequest,
+    partitions: &[DelayedPartition],
+    out: &mut Out,
+) -> bool {
+    let mut has_any = false;
+    for ((topic_partition, batch), one) in request.batches.iter().zip(partitions) {
+        let error_code = one.response.error_code;
+        if error_code.is_none() {
+            continue;
+        }
+        has_any = true;
+        out.trace(TraceEvent::RecordsDiscarded {
+            from: reply.node,
+            topic_partition: *topic_partition,
+            records: u32::try_from(batch.records.len()).unwrap_or(u32::MAX),
+            error_code,
+        });
+    }
+    has_any
 }

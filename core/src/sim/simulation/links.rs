@@ -23,6 +23,9 @@ pub(super) struct Connection {
     busy_with: Option<CorrelationId>,
     /// Requests that wait in the socket.
     waiting: VecDeque<PacketId>,
+    /// The handshake of a client that learns of the connection's end although no request of it waits
+    /// for an answer (`acks=0`).
+    opened_by: Option<CorrelationId>,
 }
 
 /// Kafka's clients keep connections apart by purpose: a consumer's coordinator, a broker's
@@ -40,7 +43,8 @@ const fn channel(api: ApiKey) -> u8 {
         | ApiKey::LeaveGroup
         | ApiKey::OffsetCommit
         | ApiKey::OffsetFetch => 1,
-        ApiKey::Produce
+        ApiKey::ApiVersions
+        | ApiKey::Produce
         | ApiKey::InitProducerId
         | ApiKey::AddPartitionsToTxn
         | ApiKey::AddOffsetsToTxn
@@ -255,6 +259,9 @@ impl Sim {
                 return;
             }
             connection.busy_with = Some(packet.correlation);
+            if matches!(**body, Request::ApiVersions(_)) {
+                connection.opened_by = Some(packet.correlation);
+            }
         }
         let cause = self.note_delivery(packet);
         let reply = ReplyTo {
@@ -328,14 +335,19 @@ impl Sim {
                 self.note(packet.from, Some(packet.entry), lost);
             }
         }
+        self.announce_closed(client, (node, reply.correlation));
+    }
+
+    /// A client is to learn that a broker has closed its connection, one trip later.
+    fn announce_closed(&mut self, client: NodeId, reply: (NodeId, CorrelationId)) {
         let Some(incarnation) = self.nodes.get(&client).map(|slot| slot.incarnation) else {
             return;
         };
-        if let Fate::Arrives(at) = self.network.send(self.now, node, client) {
+        if let Fate::Arrives(at) = self.network.send(self.now, reply.0, client) {
             let event = Event::Closed {
                 node: client,
                 incarnation,
-                reply: (node, reply.correlation),
+                reply,
             };
             self.queue.push(at, event);
         }
@@ -516,7 +528,11 @@ impl Sim {
             .copied()
             .collect();
         for key in keys {
+            let opened_by = self.connections.get(&key).and_then(|one| one.opened_by);
             self.close_connection(key);
+            if let (Some(correlation), (client, true)) = (opened_by, (key.0, key.1 == node)) {
+                self.announce_closed(client, (node, correlation));
+            }
         }
         let on_wire: Vec<(NodeId, CorrelationId)> = self
             .packets
