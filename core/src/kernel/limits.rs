@@ -3,7 +3,9 @@
 /// Most events that may wait in the queue at once.
 pub const QUEUE_EVENTS_MAX: u32 = 1_000_000;
 /// Most trace entries kept in memory; the oldest chunk goes first.
-pub const TRACE_ENTRIES_MAX: u64 = 1_500_000;
+pub const TRACE_ENTRIES_MAX: u64 = 600_000;
+/// Trace entries that a snapshot keeps once the trace is longer than what is kept.
+pub const SNAPSHOT_TRACE_ENTRIES: u64 = 16_384;
 /// Most events handled at one instant before the run is declared stuck.
 pub const EVENTS_PER_INSTANT_MAX: u32 = 200_000;
 /// Most brokers in one cluster.

@@ -81,6 +81,11 @@ impl Sim {
         &self.trace
     }
 
+    /// Gives up old entries of the trace, but none of the last `kept`. The run goes on as it would.
+    pub(super) fn keep_last_of_trace(&mut self, kept: u64) {
+        self.trace.keep_last(kept);
+    }
+
     /// Events handled so far.
     pub const fn event_count(&self) -> u64 {
         self.event_count

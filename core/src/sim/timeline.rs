@@ -4,7 +4,8 @@ use super::command::{Command, CommandError};
 use super::scenario::Scenario;
 use super::simulation::{ScenarioError, Sim};
 use crate::kernel::limits::{
-    ACTIONS_MAX, BRANCHES_MAX, SIM_TIME_MAX_US, SNAPSHOT_EVERY_EVENTS, SNAPSHOTS_MAX,
+    ACTIONS_MAX, BRANCHES_MAX, SIM_TIME_MAX_US, SNAPSHOT_EVERY_EVENTS, SNAPSHOT_TRACE_ENTRIES,
+    SNAPSHOTS_MAX,
 };
 use crate::kernel::time::SimTime;
 use crate::trace::event::{TraceEntry, TraceEvent};
@@ -216,6 +217,12 @@ impl Timeline {
             return;
         }
         self.snapshots.push(self.at.clone());
+        if 0 < self.at.sim.trace().first_index() {
+            // What the tip has dropped would live on in every older snapshot.
+            for snapshot in &mut self.snapshots {
+                snapshot.sim.keep_last_of_trace(SNAPSHOT_TRACE_ENTRIES);
+            }
+        }
         if usize::try_from(SNAPSHOTS_MAX).is_ok_and(|max| max < self.snapshots.len()) {
             // Every other one goes; from now on they lie twice as far apart.
             self.spacing *= 2;

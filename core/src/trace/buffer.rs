@@ -36,10 +36,21 @@ impl TraceBuffer {
         if self.open.len() == CHUNK {
             let full = std::mem::replace(&mut self.open, Vec::with_capacity(CHUNK));
             self.closed.push_back(Arc::new(full));
-            while TRACE_ENTRIES_MAX < self.next_index - self.first_index {
-                let dropped = self.closed.pop_front().map_or(0, |chunk| chunk.len());
-                self.first_index += u64::try_from(dropped).unwrap_or_default();
+            if TRACE_ENTRIES_MAX < self.next_index - self.first_index {
+                self.keep_last(TRACE_ENTRIES_MAX);
             }
+        }
+    }
+
+    /// Drops whole chunks of the oldest entries, but none of the last `kept`.
+    pub fn keep_last(&mut self, kept: u64) {
+        while let Some(chunk) = self.closed.front() {
+            let dropped = u64::try_from(chunk.len()).unwrap_or_default();
+            if self.next_index - self.first_index < kept + dropped {
+                break;
+            }
+            self.first_index += dropped;
+            self.closed.pop_front();
         }
     }
 

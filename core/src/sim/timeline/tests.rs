@@ -11,6 +11,7 @@ use crate::sim::scenario::{
     Arrivals, BrokerSpec, CommitStyle, ConsumerSpec, Keys, Processing, ProcessingTime,
     ProducerSpec, RestartPolicy, Scenario, TopicSpec, Workload,
 };
+use crate::sim::simulation::Sim;
 use std::sync::Arc;
 #[cfg(target_arch = "wasm32")]
 use wasm_bindgen_test::wasm_bindgen_test as test;
@@ -242,4 +243,25 @@ fn steps_go_forth_and_back() {
     let before = deliveries(&timeline);
     assert!(timeline.step_message(), "a message arrives");
     assert_eq!(deliveries(&timeline), before + 1, "exactly one");
+}
+
+#[test]
+fn a_run_goes_on_the_same_without_the_old_part_of_its_trace() {
+    let mut whole = Sim::new(scenario(3)).expect("a sound scenario");
+    whole.run_until(SimTime::from_millis(20_000));
+    let kept = 2_000;
+    assert!(2 * kept < whole.trace().next_index(), "the trace is long");
+    let mut trimmed = whole.clone();
+    trimmed.keep_last_of_trace(kept);
+    let first = trimmed.trace().first_index();
+    assert!(0 < first, "something is dropped");
+    assert!(kept <= trimmed.trace().next_index() - first, "not too much");
+    for sim in [&mut whole, &mut trimmed] {
+        sim.run_until(SimTime::from_millis(30_000));
+    }
+    assert_eq!(whole.trace().digest(), trimmed.trace().digest());
+    let of = |sim: &Sim| sim.trace().since(first).cloned().collect::<Vec<_>>();
+    assert_eq!(of(&whole), of(&trimmed), "the rest of the trace");
+    assert_eq!(trimmed.trace().entry(first), whole.trace().entry(first));
+    assert_eq!(trimmed.trace().entry(first - 1), None, "it is gone");
 }
