@@ -265,7 +265,12 @@ impl Session {
             is_deep: self.look.is_deep,
         };
         let inspector = reading.inspector();
-        let tables = (self.look.upper == UpperTab::Table).then(|| Rc::new(reading.tables()));
+        let tables = match self.look.upper {
+            UpperTab::Table => Some(Rc::new(reading.tables())),
+            UpperTab::Metrics => Some(Rc::new(reading.metric_tables())),
+            UpperTab::Topology | UpperTab::Group => None,
+        };
+        let alarms = reading.alarm_count();
         let faults = reading.faults();
         let branches = run
             .playback
@@ -304,6 +309,7 @@ impl Session {
             },
             inspector: kept(&self.panels.inspector, inspector),
             tables,
+            alarms,
             goals: kept(&self.panels.goals, goals),
             outcomes: kept(&self.panels.outcomes, run.judge.outcomes(&run.lesson)),
             faults: kept(&self.panels.faults, faults),

@@ -1,6 +1,7 @@
 //! Reads the panels off a run.
 
 pub(crate) mod fields;
+pub(crate) mod metrics;
 pub(crate) mod tables;
 #[cfg(test)]
 mod tests;

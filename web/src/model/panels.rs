@@ -14,6 +14,8 @@ pub(crate) struct Panels {
     pub(crate) inspector: Rc<Inspector>,
     /// The tables; unset while nobody looks at them.
     pub(crate) tables: Option<Rc<Vec<Table>>>,
+    /// How many alarms a monitoring system would show.
+    pub(crate) alarms: usize,
     /// Verdicts of the goals, in the lesson's order.
     pub(crate) goals: Rc<Vec<Goal>>,
     /// What is known of the questions, in the lesson's order.

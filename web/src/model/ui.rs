@@ -320,11 +320,13 @@ pub(crate) enum UpperTab {
     Group,
     /// The same as tables: the accessible twin.
     Table,
+    /// What a monitoring system would show.
+    Metrics,
 }
 
 impl UpperTab {
     /// Every tab, in order.
-    pub(crate) const ALL: [Self; 3] = [Self::Topology, Self::Group, Self::Table];
+    pub(crate) const ALL: [Self; 4] = [Self::Topology, Self::Group, Self::Table, Self::Metrics];
 
     /// Its name in keys and marks.
     pub(crate) const fn name(self) -> &'static str {
@@ -332,6 +334,7 @@ impl UpperTab {
             Self::Topology => "topology",
             Self::Group => "group",
             Self::Table => "table",
+            Self::Metrics => "metrics",
         }
     }
 }

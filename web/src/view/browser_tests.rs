@@ -400,6 +400,7 @@ async fn tabs_are_one_stop_and_arrows_move_between_them() {
             key: "stage-page.table",
             name: tab.name(),
             is_on: tab == UpperTab::Topology,
+            alarms: usize::from(tab == UpperTab::Metrics) * 2,
         })
         .collect();
     let shown = show(html! { <Tabs label="stage-page.cluster" {tabs} test="tab" /> }).await;
@@ -412,7 +413,7 @@ async fn tabs_are_one_stop_and_arrows_move_between_them() {
     shown.press("[data-test=tab-topology]", "ArrowLeft").await;
     assert_eq!(
         shown.sent(),
-        [Msg::SetUpper(UpperTab::Table)],
+        [Msg::SetUpper(UpperTab::Metrics)],
         "round the end"
     );
 }

@@ -80,6 +80,8 @@ pub(crate) struct Tab {
     pub(crate) name: &'static str,
     /// Whether it is the chosen one.
     pub(crate) is_on: bool,
+    /// How many things it wants to be looked at for; zero for none.
+    pub(crate) alarms: usize,
 }
 
 /// What [`Tabs`] is.
@@ -150,6 +152,9 @@ fn TabButton(props: &TabButtonProps) -> Html {
         <button type="button" role="tab" aria-selected={if is_on { "true" } else { "false" }}
             tabindex={if is_on { "0" } else { "-1" }} data-test={props.test.clone()} {onclick}>
             { words.t(props.tab.key) }
+            if 0 < props.tab.alarms {
+                { " " }<b class="alarms" data-test="alarms">{ words.text("stage-page.alarms", &[("count", &props.tab.alarms.to_string())]) }</b>
+            }
         </button>
     }
 }

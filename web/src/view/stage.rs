@@ -126,9 +126,15 @@ fn Upper(props: &UpperProps) -> Html {
                 UpperTab::Topology => "stage-page.topology",
                 UpperTab::Group => "stage-page.group",
                 UpperTab::Table => "stage-page.table",
+                UpperTab::Metrics => "stage-page.metrics",
             },
             name: tab.name(),
             is_on: tab == props.now,
+            alarms: if tab == UpperTab::Metrics {
+                props.panels.alarms
+            } else {
+                0
+            },
         })
         .collect();
     html! {
@@ -142,7 +148,7 @@ fn Upper(props: &UpperProps) -> Html {
                 UpperTab::Group => html! {
                     <Canvas key="group" picture={Picture::Group} label="stage-page.group-picture" test="picture-group" />
                 },
-                UpperTab::Table => html! {
+                UpperTab::Table | UpperTab::Metrics => html! {
                     <Tables key="tables" tables={props.panels.tables.clone().unwrap_or_default()} />
                 },
             } }
@@ -169,6 +175,7 @@ fn Lower(props: &LowerProps) -> Html {
             },
             name: lanes.name(),
             is_on: lanes == props.lanes,
+            alarms: 0,
         })
         .collect();
     html! {
@@ -234,6 +241,7 @@ fn NarrowTabs(props: &NarrowProps) -> Html {
             },
             name: tab.name(),
             is_on: tab == props.now,
+            alarms: 0,
         })
         .collect();
     html! { <Tabs label="narrow.label" {tabs} test="narrow" class="narrow-tabs" /> }

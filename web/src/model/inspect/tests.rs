@@ -33,6 +33,8 @@ struct Read {
     inspector: Inspector,
     faults: Faults,
     tables: Vec<Table>,
+    /// The number of alarms, alarms and metrics.
+    metrics: (usize, Vec<Table>),
 }
 
 fn read(sim: &Sim, selection: Option<&Selection>) -> Read {
@@ -51,6 +53,7 @@ fn read(sim: &Sim, selection: Option<&Selection>) -> Read {
         inspector: reading.inspector(),
         faults: reading.faults(),
         tables: reading.tables(),
+        metrics: (reading.alarm_count(), reading.metric_tables()),
     }
 }
 
@@ -248,4 +251,42 @@ fn the_console_cannot_be_broken() {
     let selection = Selection::Node(NodeId::Client(console));
     let faults = read(&sim, Some(&selection)).faults;
     assert!(faults.tools.is_empty(), "it is the person's own");
+}
+
+#[test]
+fn what_a_monitoring_system_would_show_follows_the_run() {
+    let mut sim = sandbox(LATE);
+    let broker = Selection::Node(NodeId::Broker(BrokerId(2)));
+    let tables = |sim: &Sim, selection: Option<&Selection>| read(sim, selection).metrics;
+    let names = |tables: &[Table], at: usize| -> Vec<String> {
+        tables.get(at).map_or_else(Vec::new, |table| {
+            let rows = table.rows.iter();
+            rows.map(|row| row.first().cloned().unwrap_or_default())
+                .collect()
+        })
+    };
+    let (alarms, quiet) = tables(&sim, None);
+    assert_eq!((alarms, names(&quiet, 0)), (0, vec![String::from("None")]));
+    sim.apply(Command::KillBroker(BrokerId(3)))
+        .expect("it can be killed");
+    sim.run_until(sim.now() + Span::from_millis(20_000));
+    let (alarms, shown) = tables(&sim, Some(&broker));
+    assert!(0 < alarms, "a broker is dead");
+    let named = names(&shown, 0);
+    assert!(
+        named.iter().any(|name| name == "UnderReplicatedPartitions"),
+        "{named:?}"
+    );
+    let own = shown.get(1).map(|table| &table.rows);
+    let own = own.expect("the metrics of broker 2");
+    assert!(
+        own.iter()
+            .all(|row| row.get(1).is_some_and(|node| node == "broker 2")),
+        "{own:?}"
+    );
+    assert!(
+        own.iter()
+            .any(|row| row.first().is_some_and(|name| name == "LogEndOffset")),
+        "of its partitions too: {own:?}"
+    );
 }
