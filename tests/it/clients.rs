@@ -161,9 +161,8 @@ impl Bench {
             group_instance_id: None,
             subscription: Arc::new(Subscription {
                 topics: vec![Arc::from("t")],
-                owned_partitions: Vec::new(),
                 generation_id: -1,
-                rack_id: None,
+                ..Subscription::default()
             }),
         });
         self.answer(&Response::JoinGroup(JoinGroupResponse {

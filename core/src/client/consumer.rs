@@ -22,6 +22,7 @@ use crate::base::ids::{
     BrokerId, CorrelationId, GroupId, InstanceId, MemberId, Offset, TopicPartition,
 };
 use crate::base::timer::Timer;
+use crate::base::user_data::UserData;
 use crate::kernel::rng::Stream;
 use crate::kernel::time::{SimTime, Span};
 use crate::trace::event::{Disconnect, MemberState, TraceEvent};
@@ -145,6 +146,8 @@ struct Membership {
     pending_assignment: Option<JoinGroupResponse>,
     /// As leader: partition counts that the assignment was computed with.
     assignment_snapshot: Option<BTreeMap<Arc<str>, u32>>,
+    /// What each assignor remembers of the last assignment that it was the choice for.
+    memories: Vec<(Arc<str>, UserData)>,
 }
 
 /// How far the commit before a rebalance has come.
@@ -618,6 +621,7 @@ impl Membership {
             is_leader: false,
             pending_assignment: None,
             assignment_snapshot: None,
+            memories: Vec::new(),
         }
     }
 }

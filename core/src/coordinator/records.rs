@@ -243,7 +243,10 @@ fn subscription_bytes(subscription: &Subscription) -> usize {
         .map(|topic| 2 + topic.len())
         .sum();
     let rack = subscription.rack_id.as_ref().map_or(0, |rack| rack.len());
-    2 + 4 + topics + 4 + partitions_bytes(&subscription.owned_partitions) + 4 + 2 + rack
+    let user_data = subscription.user_data.as_ref().map_or(0, |data| {
+        partitions_bytes(&data.partitions) + 4 + 8 * data.lags.len()
+    });
+    2 + 4 + topics + 4 + user_data + partitions_bytes(&subscription.owned_partitions) + 4 + 2 + rack
 }
 
 /// Topic names are not at hand here; they count as eight bytes.

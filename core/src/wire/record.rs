@@ -1,6 +1,7 @@
 //! Records and batches.
 
 use crate::base::ids::{GroupId, InstanceId, MemberId, NodeId, Offset, RecordId, TopicPartition};
+use crate::base::user_data::UserData;
 use crate::kernel::time::SimTime;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -179,6 +180,8 @@ pub struct Subscription {
     pub generation_id: i32,
     /// `client.rack`; unset when the client has none.
     pub rack_id: Option<Arc<str>>,
+    /// What the assignor has added; unset when it adds nothing.
+    pub user_data: Option<Arc<UserData>>,
 }
 
 /// What a record is known by when its log is compacted.

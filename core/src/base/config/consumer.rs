@@ -80,7 +80,7 @@ impl SettingValue for Vec<Arc<str>> {
 }
 
 /// The assignors that a consumer can list.
-const ASSIGNORS: [&str; 1] = ["range"];
+const ASSIGNORS: [&str; 3] = ["range", "roundrobin", "lag-aware"];
 
 settings! {
     /// Settings of one consumer.
@@ -93,8 +93,14 @@ settings! {
             "The group that this consumer joins.";
         group_instance_id: Option<Arc<str>> = None, "group.instance.id", "a name", None,
             "Makes the consumer a static member: a restart within the session causes no rebalance (KIP-345).";
-        partition_assignment_strategy: Vec<Arc<str>> = vec![Arc::from("range")], "partition.assignment.strategy", "range", None,
-            "Assignors in order of preference; the group votes.";
+        partition_assignment_strategy: Vec<Arc<str>> = vec![Arc::from("range")], "partition.assignment.strategy", "some of range, roundrobin, lag-aware", None,
+            "Assignors in order of preference; the group votes. lag-aware stands for one that a user writes.";
+        lag_aware_lag_weight: i64 = 1, "lag.aware.lag.weight", "a number from 0 to 1000000", Some(0..=1_000_000),
+            "lag-aware assignor, which Kafka does not have: load of one record of lag.";
+        lag_aware_partition_weight: i64 = 1, "lag.aware.partition.weight", "a number from 0 to 1000000", Some(0..=1_000_000),
+            "lag-aware assignor, which Kafka does not have: load of one partition.";
+        lag_aware_stickiness: i64 = 0, "lag.aware.stickiness", "a number from 0 to 1000000", Some(0..=1_000_000),
+            "lag-aware assignor, which Kafka does not have: how much more load than the lightest member an owner may have and keep its partition.";
         session_timeout_ms: i64 = 45_000, "session.timeout.ms", "a number from 1 to 2147483647", Some(1..=2_147_483_647),
             "Milliseconds without a heartbeat after which the coordinator removes the member; 45000 since 3.0 (KIP-735).";
         heartbeat_interval_ms: i64 = 3_000, "heartbeat.interval.ms", "a number from 1 to 2147483647", Some(1..=2_147_483_647),

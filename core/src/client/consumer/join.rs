@@ -1,9 +1,11 @@
 //! Finding the coordinator, joining, syncing.
 
 use super::{Consumer, PrepareCommit, Purpose};
-use crate::assignor::{AssignorMember, range};
+use crate::assignor::lag_aware::Weights;
+use crate::assignor::{Assignor, AssignorMember, ClusterTopic};
 use crate::base::ids::{MemberId, NodeId, TopicId, TopicPartition};
 use crate::base::timer::Timer;
+use crate::base::user_data::UserData;
 use crate::kernel::time::Span;
 use crate::trace::event::{MemberState, TraceEvent};
 use crate::trace::out::Out;
@@ -202,6 +204,7 @@ impl Consumer {
         self.membership.preparing_until = None;
         self.membership.prepare_commit = PrepareCommit::Settled;
         out.cancel(Timer::PrepareCommit);
+        self.remember_lags();
         self.give_up_partitions(out);
         self.membership.is_leader = false;
         true
@@ -246,12 +249,6 @@ impl Consumer {
         self.client_log("(Re-)joining group", out);
         self.become_state(MemberState::PreparingRebalance, out);
         let config = self.config();
-        let subscription = Arc::new(Subscription {
-            topics: self.settings.topics.clone(),
-            owned_partitions: Vec::new(),
-            generation_id: self.membership.generation_id,
-            rack_id: None,
-        });
         let reason = &self.membership.rejoin_reason;
         let request = JoinGroupRequest {
             group_id: self.group(),
@@ -264,7 +261,7 @@ impl Consumer {
             protocols: config
                 .partition_assignment_strategy
                 .iter()
-                .map(|name| (name.clone(), subscription.clone()))
+                .map(|name| (name.clone(), Arc::new(self.subscription(name))))
                 .collect(),
             reason: (!reason.is_empty()).then(|| shortened(reason)),
             version: JOIN_GROUP_VERSION,
@@ -275,6 +272,50 @@ impl Consumer {
         let correlation = out.request(NodeId::Broker(coordinator), body, timeout);
         self.requests.insert(correlation, Purpose::Join);
         self.membership.call_in_flight = true;
+    }
+
+    /// What it says of itself under one of its assignors.
+    fn subscription(&self, assignor: &Arc<str>) -> Subscription {
+        let mut memories = self.membership.memories.iter();
+        let memory = memories.find(|(name, _)| name == assignor);
+        let user_data = Assignor::by_name(assignor)
+            .and_then(|assignor| assignor.user_data(memory.map(|(_, memory)| memory)));
+        Subscription {
+            topics: self.settings.topics.clone(),
+            owned_partitions: Vec::new(),
+            generation_id: self.membership.generation_id,
+            rack_id: None,
+            user_data: user_data.map(Arc::new),
+        }
+    }
+
+    /// The assignor in use learns what its member was given.
+    fn remember(&mut self, assignment: &[TopicPartition]) {
+        let Some(name) = self.membership.protocol_name.clone() else {
+            return;
+        };
+        let memory = UserData {
+            partitions: assignment.to_vec(),
+            generation_id: self.membership.generation_id,
+            lags: Vec::new(),
+        };
+        let memories = &mut self.membership.memories;
+        memories.retain(|(known, _)| *known != name);
+        memories.push((name, memory));
+    }
+
+    /// For assignors that look at it: how far behind it is, as it knows.
+    fn remember_lags(&mut self) {
+        for (_, memory) in &mut self.membership.memories {
+            let lags = memory.partitions.iter().map(|id| {
+                let owned = self.partitions.get(id);
+                let ends = owned.and_then(|owned| Some((owned.high_watermark?, owned.position()?)));
+                ends.map_or(0, |(end, position)| {
+                    u64::try_from(end - position).unwrap_or(0)
+                })
+            });
+            memory.lags = lags.collect();
+        }
     }
 
     /// Takes in the answer to JoinGroup.
@@ -426,19 +467,9 @@ impl Consumer {
                 Some((name.clone(), (topic_id, count)))
             })
             .collect();
-        let inputs: Vec<AssignorMember<'_>> = members
-            .iter()
-            .map(|member| AssignorMember {
-                member_id: &member.member_id,
-                group_instance_id: member.group_instance_id.as_ref(),
-                topics: &member.subscription.topics,
-            })
-            .collect();
-        let assignments: Vec<(MemberId, Arc<Vec<TopicPartition>>)> =
-            range::assign(&inputs, |name| sizes.get(name).copied())
-                .into_iter()
-                .map(|(member_id, partitions)| (member_id, Arc::new(partitions)))
-                .collect();
+        let Some(assignments) = self.run_assignor(&assignor, members, &sizes) else {
+            return;
+        };
         self.membership.assignment_snapshot = Some(
             sizes
                 .iter()
@@ -462,6 +493,61 @@ impl Consumer {
             assignments: Arc::from(assignments.as_slice()),
         });
         self.send_sync(assignments, out);
+    }
+
+    /// Who gets what, by member id. Unset when the assignor throws an exception, which `poll` passes
+    /// on.
+    fn run_assignor(
+        &mut self,
+        name: &str,
+        members: &[JoinGroupMember],
+        sizes: &BTreeMap<Arc<str>, (TopicId, u32)>,
+    ) -> Option<Vec<(MemberId, Arc<Vec<TopicPartition>>)>> {
+        let inputs: Vec<AssignorMember<'_>> = members
+            .iter()
+            .map(|member| AssignorMember {
+                member_id: &member.member_id,
+                group_instance_id: member.group_instance_id.as_ref(),
+                rack_id: member.subscription.rack_id.as_deref(),
+                topics: &member.subscription.topics,
+                owned_partitions: &member.subscription.owned_partitions,
+                generation_id: member.subscription.generation_id,
+                user_data: member.subscription.user_data.as_deref(),
+            })
+            .collect();
+        let topics: Vec<ClusterTopic<'_>> = sizes
+            .iter()
+            .map(|(name, (topic, partition_count))| ClusterTopic {
+                name,
+                topic: *topic,
+                partition_count: *partition_count,
+                racks: &[],
+            })
+            .collect();
+        let assignor = Assignor::by_name(name)?;
+        match assignor.assign(&inputs, &topics, self.weights()) {
+            Ok(assignment) => {
+                let ids = members.iter().map(|member| member.member_id.clone());
+                let mut assignments: Vec<_> =
+                    ids.zip(assignment.into_iter().map(Arc::new)).collect();
+                assignments.sort_unstable();
+                Some(assignments)
+            }
+            Err(error) => {
+                self.fatal(error.exception());
+                None
+            }
+        }
+    }
+
+    fn weights(&self) -> Weights {
+        let weight = |weight| u32::try_from(weight).unwrap_or_default();
+        let config = self.config();
+        Weights {
+            lag: weight(config.lag_aware_lag_weight),
+            partition: weight(config.lag_aware_partition_weight),
+            stickiness: weight(config.lag_aware_stickiness),
+        }
     }
 
     fn note_snapshot(&mut self) {
@@ -573,6 +659,7 @@ impl Consumer {
             .filter(|id| !self.partitions.contains_key(id))
             .collect();
         self.take_partitions(assignment);
+        self.remember(assignment);
         let names = self.names(&added);
         self.client_log(&format!("Adding newly assigned partitions: {names}"), out);
         self.auto_commit_at = out.now + self.auto_commit_interval();
