@@ -5,7 +5,7 @@
 //! `\\` inside.
 
 use crate::base::config::{SettingError, TopicConfig, nearest};
-use crate::base::ids::{BrokerId, ClientId, ControllerId, NodeId, Offset};
+use crate::base::ids::{BrokerId, ClientId, ControllerId, NodeId, Offset, PacketId};
 use crate::kernel::limits::{BROKERS_MAX, PARTITIONS_MAX, RECORD_TEXT_BYTES_MAX, SIM_TIME_MAX_US};
 use crate::kernel::time::{SimTime, Span, parse_span};
 use crate::sim::command::{AdminAction, Command, Fault};
@@ -183,6 +183,16 @@ pub const ACTIONS: &[ActionInfo] = &[
         verb: "delay-next",
         arguments: "NODE NODE API TIME",
         doc: "The next request or response of this API from the first node to the second takes this much longer.",
+    },
+    ActionInfo {
+        verb: "drop-message",
+        arguments: "NUMBER",
+        doc: "The message with this number is lost, if it is on its way. A selected message shows its number, which is the same in every run with the same actions before.",
+    },
+    ActionInfo {
+        verb: "delay-message",
+        arguments: "NUMBER TIME",
+        doc: "The message with this number, if it is on its way, arrives this much later.",
     },
     ActionInfo {
         verb: "delay-link",
@@ -446,6 +456,8 @@ const fn fault_verb(fault: &Fault) -> &'static str {
         Fault::DelayLink { .. } => "delay-link",
         Fault::LoseLink { .. } => "lose-link",
         Fault::DelayNext(..) => "delay-next",
+        Fault::DropMessage(_) => "drop-message",
+        Fault::DelayMessage(..) => "delay-message",
         Fault::ExpireTimer(..) => "expire-timer",
     }
 }
@@ -487,6 +499,8 @@ fn print_fault(fault: &Fault, scenario: &Scenario) -> String {
                 quote(api.name())
             )
         }
+        Fault::DropMessage(id) => format!("{verb} {}", id.0),
+        Fault::DelayMessage(id, time) => format!("{verb} {} {}", id.0, print_time(*time)),
         Fault::ExpireTimer(on, timer) => format!("{verb} {} {}", node(*on), quote(timer)),
     }
 }
@@ -625,7 +639,9 @@ impl<'a> Words<'a> {
                 Command::DropNext(from, to, self.api()?)
             }
             "delay-next" | "delay-link" | "lose-link" | "slow-disk" | "heal-disk"
-            | "slow-follower" | "expire-timer" => Command::Fault(self.fault(&verb)?),
+            | "slow-follower" | "expire-timer" | "drop-message" | "delay-message" => {
+                Command::Fault(self.fault(&verb)?)
+            }
             _ => {
                 let verbs = || ACTIONS.iter().map(|action| action.verb);
                 return Err(self.unknown(&verb, "an action such as kill-broker", verbs()));
@@ -655,6 +671,14 @@ impl<'a> Words<'a> {
         }
     }
 
+    fn message(&mut self) -> Result<PacketId, ActionError> {
+        let word = self.word(MESSAGE)?;
+        match word.parse() {
+            Ok(number) => Ok(PacketId(number)),
+            Err(_) => Err(self.error(&word, String::from(MESSAGE))),
+        }
+    }
+
     fn fault(&mut self, verb: &str) -> Result<Fault, ActionError> {
         Ok(match verb {
             "slow-disk" => Fault::SlowDisk(self.broker()?, self.delay()?),
@@ -668,6 +692,8 @@ impl<'a> Words<'a> {
                 }
                 Fault::ExpireTimer(node, Arc::from(timer))
             }
+            "drop-message" => Fault::DropMessage(self.message()?),
+            "delay-message" => Fault::DelayMessage(self.message()?, self.delay()?),
             "delay-next" => {
                 let (from, to) = self.ends()?;
                 Fault::DelayNext(from, to, self.api()?, self.delay()?)
@@ -1024,6 +1050,7 @@ fn shorten(text: &str) -> String {
 
 const CONTROLLER_NAME: &str = "controller";
 const ONE_WAY: &str = "one-way";
+const MESSAGE: &str = "the number of a message";
 const PERCENT: &str = "a share from 0% to 100%";
 const TIMER: &str = "a timer such as isr-check";
 const TIMER_CHARS_MAX: usize = 200;

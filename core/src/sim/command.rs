@@ -1,6 +1,6 @@
 //! What a person can do to a run.
 
-use crate::base::ids::{BrokerId, ClientId, ControllerId, NodeId, Offset};
+use crate::base::ids::{BrokerId, ClientId, ControllerId, NodeId, Offset, PacketId};
 use crate::kernel::time::{SimTime, Span};
 use crate::wire::api::ApiKey;
 use serde::Serialize;
@@ -115,6 +115,10 @@ pub enum Fault {
     },
     /// `delay-next 1 2 Fetch 5s`: the next message of this API takes this much longer.
     DelayNext(NodeId, NodeId, ApiKey, Span),
+    /// `drop-message 4711`: the message with this number, which is on its way, is lost.
+    DropMessage(PacketId),
+    /// `delay-message 4711 5s`: the message with this number arrives this much later.
+    DelayMessage(PacketId, Span),
     /// `expire-timer 1 isr-check`: the timer runs out now.
     ExpireTimer(NodeId, Arc<str>),
 }
@@ -208,6 +212,8 @@ pub enum CommandError {
         /// The timers that are armed.
         pending: Vec<String>,
     },
+    /// No message with this number is on its way.
+    NoSuchMessage(PacketId),
     /// A link has two different ends.
     LinkToItself,
     /// The recording is full.
@@ -260,6 +266,7 @@ impl fmt::Display for CommandError {
                     "there is no one timer {timer}; pending are {pending}"
                 )
             }
+            Self::NoSuchMessage(id) => write!(formatter, "no message {} is on its way", id.0),
             Self::LinkToItself => write!(formatter, "a link needs two different ends"),
             Self::TooManyActions { actions_max } => {
                 write!(formatter, "a run holds at most {actions_max} actions")

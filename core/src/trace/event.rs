@@ -238,7 +238,7 @@ trace_events! {
         /// Why.
         reason: Disconnect,
     }
-    /// A message that a cut link held is on its way again.
+    /// A message that a cut link held is on its way again, or one on its way is delayed.
     PacketResumed "packet-resumed" "TCP" {
         /// The message.
         packet: PacketId,

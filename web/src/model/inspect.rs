@@ -19,7 +19,7 @@ use terrarium_core::kernel::time::{SimTime, Span};
 use terrarium_core::lesson::Lesson;
 use terrarium_core::sim::Sim;
 use terrarium_core::sim::action::ACTIONS;
-use terrarium_core::sim::command::{Command, CommandError};
+use terrarium_core::sim::command::{Command, CommandError, Fault};
 use terrarium_core::sim::scenario::Scenario;
 use terrarium_core::sim::view::{Activity, ParkedView, ProcessState, StageView, TimerView};
 use terrarium_core::trace::event::{TraceEntry, TraceEvent};
@@ -343,11 +343,16 @@ impl<'a> Reading<'a> {
     fn timers(&self, selection: &Selection) -> Vec<TimerRow> {
         let now = self.stage.now;
         let mut timers: Vec<TimerRow> = match selection {
-            Selection::Node(node) => self
-                .node_timers(*node)
-                .iter()
-                .map(|one| timer_row(one, now))
-                .collect(),
+            Selection::Node(node) => {
+                let timers = self.node_timers(*node).iter();
+                let expire = |one: &TimerView| self.expire_now(*node, one);
+                timers
+                    .map(|one| TimerRow {
+                        expire: expire(one),
+                        ..timer_row(one, now)
+                    })
+                    .collect()
+            }
             Selection::Group(group) => {
                 let coordinator = self
                     .stage
@@ -381,6 +386,16 @@ impl<'a> Reading<'a> {
         };
         timers.sort_by(|one, other| (one.due_at, &one.name).cmp(&(other.due_at, &other.name)));
         timers
+    }
+
+    /// The action that lets a timer run out now, where it may be taken.
+    fn expire_now(&self, node: NodeId, timer: &TimerView) -> Option<Command> {
+        let name = std::sync::Arc::from(timer.timer.to_string());
+        let command = Command::Fault(Fault::ExpireTimer(node, name));
+        let is_allowed = self
+            .lesson
+            .is_none_or(|lesson| lesson.allows_action(&command));
+        is_allowed.then_some(command)
     }
 
     fn node_timers(&self, node: NodeId) -> &'a [TimerView] {
@@ -466,8 +481,23 @@ impl<'a> Reading<'a> {
     pub(crate) fn faults(&self) -> Faults {
         let scenario = self.sim.scenario();
         let node = self.selection.and_then(Selection::node);
-        let commands = node.map_or_else(Vec::new, |node| self.commands(node));
-        let target = if commands.is_empty() { None } else { node };
+        let (target, commands) = match (self.selection, node) {
+            (Some(Selection::Packet { packet, entry }), _) => {
+                let commands = [
+                    ("drop", Fault::DropMessage(*packet)),
+                    ("delay", Fault::DelayMessage(*packet, self.pause)),
+                ];
+                let commands = commands.map(|(name, fault)| (name, Command::Fault(fault)));
+                (self.packet_title(*entry), commands.to_vec())
+            }
+            (_, Some(node)) => (self.node_name(node), self.commands(node)),
+            (_, None) => (String::new(), Vec::new()),
+        };
+        let target = if commands.is_empty() {
+            String::new()
+        } else {
+            target
+        };
         let tools = commands.into_iter().map(|(name, command)| Tool {
             name,
             refusal: self.refusal(&command),
@@ -479,7 +509,7 @@ impl<'a> Reading<'a> {
             .map(|topic| topic.name.to_string())
             .collect();
         Faults {
-            target: target.map_or_else(String::new, |node| self.node_name(node)),
+            target,
             tools: tools.collect(),
             topics,
             nodes: self.nodes(),
@@ -649,6 +679,10 @@ pub(crate) fn command_error(
             "command-error.no-such-timer",
             &[("timer", timer), ("pending", &pending.join(", "))],
         ),
+        CommandError::NoSuchMessage(id) => say(
+            "command-error.no-such-message",
+            &[("id", &id.0.to_string())],
+        ),
         CommandError::LinkToItself => say("command-error.link-to-itself", &[]),
         CommandError::TooManyActions { actions_max } => say(
             "command-error.too-many-actions",
@@ -729,6 +763,7 @@ fn bar(name: String, from: SimTime, until: SimTime, now: SimTime) -> TimerRow {
         due_at: until,
         left: span(left),
         percent,
+        expire: None,
     }
 }
 

@@ -4,6 +4,7 @@
 use std::rc::Rc;
 use terrarium_core::kernel::time::SimTime;
 use terrarium_core::sim::action::ActionInfo;
+use terrarium_core::sim::command::Command;
 
 /// All panels. Each part is compared and drawn by itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -109,6 +110,8 @@ pub(crate) struct TimerRow {
     pub(crate) left: String,
     /// How much is left of it, in hundredths.
     pub(crate) percent: u8,
+    /// The action that lets it run out now; unset where it may not be taken.
+    pub(crate) expire: Option<Command>,
 }
 
 /// Something that happened.
@@ -203,7 +206,7 @@ pub(crate) struct Tool {
     /// Why it cannot be used now, in words; unset when it can.
     pub(crate) refusal: Option<String>,
     /// The action.
-    pub(crate) command: terrarium_core::sim::command::Command,
+    pub(crate) command: Command,
 }
 
 /// A run that was left for another future.

@@ -441,6 +441,7 @@ async fn the_inspector_shows_fields_timers_causes_and_takes_the_playhead_there()
             due_at: SimTime(9),
             left: String::from("2.1 s"),
             percent: 70,
+            expire: None,
         }]),
         why: Rc::new(vec![
             event(12, "c4 sends JoinGroup"),

@@ -39,7 +39,10 @@ pub(crate) fn FaultTools(props: &FaultProps) -> Html {
     if faults.target.is_empty() && !faults.can_send && faults.actions.is_empty() {
         return Html::default();
     }
-    let has_pause = faults.tools.iter().any(|tool| tool.name == "pause");
+    let has_pause = faults
+        .tools
+        .iter()
+        .any(|tool| matches!(tool.name, "pause" | "delay"));
     html! {
         <section class="faults" aria-label={words.t("faults.label")} data-test="faults">
             if faults.target.is_empty() {
@@ -79,6 +82,8 @@ pub(crate) fn tool_key(name: &str) -> &'static str {
         "pause" => "faults.pause",
         "start" => "faults.start",
         "power-loss" => "faults.power-loss",
+        "drop" => "faults.drop",
+        "delay" => "faults.delay",
         _ => "faults.stop",
     }
 }

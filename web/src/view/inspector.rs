@@ -110,6 +110,10 @@ fn Timers(props: &PartProps) -> Html {
                 { for timers.iter().map(|timer| html! {
                     <li key={timer.name.clone()}>
                         <code>{ &timer.name }</code><span class="num">{ &timer.left }</span>
+                        if let Some(command) = &timer.expire {
+                            <Press class="link expire" msg={Msg::Act(command.clone())} text={words.t("inspect.expire")}
+                                name={words.text("inspect.expire-name", &[("timer", &timer.name)])} test="expire" />
+                        }
                         <i class="bar" aria-hidden="true"><b style={format!("width:{}%", timer.percent)}></b></i>
                     </li>
                 }) }

@@ -73,6 +73,8 @@ fn the_actions_of_the_interface_read_and_print() {
         "60s slow-disk 2 20ms",
         "60s heal-disk 2",
         "60s slow-follower 3 50ms",
+        "60s drop-message 4711",
+        "60s delay-message 4711 5s",
         "60s expire-timer 1 isr-check",
         "60s expire-timer 1 replica-fetch:2",
         "60s send orders key=\"\" value=\"two words\"",
@@ -242,6 +244,14 @@ fn a_wrong_action_is_named_with_what_was_expected() {
         (
             "1s cut-link 1 2 oneway",
             "found `oneway`; did you mean one-way?",
+        ),
+        (
+            "1s delay-message eleven 5s",
+            "expected the number of a message, found `eleven`",
+        ),
+        (
+            "1s drop-message",
+            "expected the number of a message at its end",
         ),
         (
             "1s expire-timer 1",

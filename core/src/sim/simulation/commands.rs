@@ -312,6 +312,10 @@ impl Sim {
                 | Fault::DelayNext(from, ..)
                 | Fault::ExpireTimer(from, _),
             ) => *from,
+            Command::Fault(Fault::DropMessage(id) | Fault::DelayMessage(id, _)) => {
+                let packet = self.packets.get(id);
+                packet.map_or_else(|| self.first_node(), |packet| packet.from)
+            }
         }
     }
 

@@ -8,7 +8,7 @@ use crate::kernel::rng::Ratio;
 use crate::kernel::time::{SimTime, Span};
 use crate::sim::command::{CommandError, Fault};
 use crate::sim::view::ProcessState;
-use crate::trace::event::TraceEvent;
+use crate::trace::event::{Disconnect, TraceEvent};
 use crate::wire::api::{Request, Response};
 
 /// What a person has made slow at one node.
@@ -33,6 +33,13 @@ impl Sim {
             | Fault::DelayLink { from, to, .. }
             | Fault::LoseLink { from, to, .. }
             | Fault::DelayNext(from, to, ..) => self.check_link(*from, *to),
+            Fault::DropMessage(id) | Fault::DelayMessage(id, _) => {
+                let is_on_its_way = |packet: &Packet| self.wire().any(|one| one.id == packet.id);
+                let packet = self.packets.get(id).filter(|packet| is_on_its_way(packet));
+                packet
+                    .map(|_packet| ())
+                    .ok_or(CommandError::NoSuchMessage(*id))
+            }
             Fault::ExpireTimer(node, timer) => {
                 self.check_process(*node)?;
                 let pending = self.pending_timers(*node);
@@ -113,7 +120,37 @@ impl Sim {
                 }
             }
             Fault::DelayNext(from, to, api, time) => self.delays.push((from, to, api, time)),
+            Fault::DropMessage(id) => {
+                // Its sender does not notice, its receiver waits in vain.
+                if let Some(packet) = self.packets.remove(&id) {
+                    let (to, reason) = (packet.to, Disconnect::Dropped);
+                    let lost = TraceEvent::PacketLost {
+                        packet: id,
+                        to,
+                        reason,
+                    };
+                    self.note(packet.from, Some(cause), lost);
+                }
+            }
+            Fault::DelayMessage(id, time) => self.delay_message(id, time, cause),
             Fault::ExpireTimer(node, ref timer) => self.expire_timer(node, timer),
+        }
+    }
+
+    /// The message arrives later than it would. One that a cut link holds goes on waiting.
+    fn delay_message(&mut self, id: PacketId, time: Span, cause: u64) {
+        let Some(packet) = self.packets.get_mut(&id) else {
+            return;
+        };
+        let from = packet.from;
+        if let Some(due_at) = packet.due_at.map(|due_at| due_at + time) {
+            packet.due_at = Some(due_at);
+            self.note(
+                from,
+                Some(cause),
+                TraceEvent::PacketResumed { packet: id, due_at },
+            );
+            self.queue.push(due_at, Event::Deliver(id));
         }
     }
 

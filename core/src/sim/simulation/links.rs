@@ -211,7 +211,11 @@ impl Sim {
 
     /// A message arrives.
     pub(super) fn deliver(&mut self, id: PacketId) {
-        let Some(to) = self.packets.get(&id).map(|packet| packet.to) else {
+        let now = self.now;
+        let packet = self.packets.get(&id);
+        // One that somebody delays arrives when that is over.
+        let arrived = packet.filter(|packet| packet.due_at.is_none_or(|due_at| due_at <= now));
+        let Some(to) = arrived.map(|packet| packet.to) else {
             return;
         };
         let Some(slot) = self.nodes.get_mut(&to) else {

@@ -6,12 +6,13 @@ use crate::base::ids::{BrokerId, ClientId};
 use crate::kernel::network::LinkConfig;
 use crate::kernel::rng::Stream;
 use crate::kernel::time::{SimTime, Span};
-use crate::sim::command::{Command, CommandError};
+use crate::sim::command::{Command, CommandError, Fault};
 use crate::sim::scenario::{
     Arrivals, BrokerSpec, CommitStyle, ConsumerSpec, Keys, Processing, ProcessingTime,
     ProducerSpec, RestartPolicy, Scenario, TopicSpec, Workload,
 };
 use crate::sim::simulation::Sim;
+use crate::trace::event::TraceEvent;
 use std::sync::Arc;
 #[cfg(target_arch = "wasm32")]
 use wasm_bindgen_test::wasm_bindgen_test as test;
@@ -264,4 +265,46 @@ fn a_run_goes_on_the_same_without_the_old_part_of_its_trace() {
     assert_eq!(of(&whole), of(&trimmed), "the rest of the trace");
     assert_eq!(trimmed.trace().entry(first), whole.trace().entry(first));
     assert_eq!(trimmed.trace().entry(first - 1), None, "it is gone");
+}
+
+#[test]
+fn a_message_on_its_way_can_be_lost_or_delayed() {
+    let mut sim = Sim::new(scenario(3)).expect("a sound scenario");
+    sim.run_until(SimTime::from_millis(5_000));
+    let mut on_wire = Vec::new();
+    for _ in 0..10_000 {
+        on_wire = sim.stage().packets;
+        if 2 <= on_wire.len() {
+            break;
+        }
+        sim.step();
+    }
+    let [one, other, ..] = on_wire.as_slice() else {
+        panic!("two messages are on their way: {on_wire:?}");
+    };
+    let (lost, late) = (one.packet, other.packet);
+    let due_at = other.due_at.expect("no link is cut");
+    let delay = Span::from_millis(700);
+    sim.apply(Command::Fault(Fault::DropMessage(lost)))
+        .expect("it is on its way");
+    sim.apply(Command::Fault(Fault::DelayMessage(late, delay)))
+        .expect("it is on its way");
+    sim.run_until(due_at + delay);
+    let mut arrivals = Vec::new();
+    let mut losses = Vec::new();
+    for entry in sim.trace().since(0) {
+        if let TraceEvent::Delivered { packet, .. } = entry.event
+            && [lost, late].contains(&packet)
+        {
+            arrivals.push((packet, entry.at));
+        } else if let TraceEvent::PacketLost { packet, .. } = entry.event {
+            losses.push(packet);
+        }
+    }
+    assert_eq!(arrivals, [(late, due_at + delay)], "late, and once");
+    assert_eq!(losses, [lost], "lost");
+    for gone in [lost, late] {
+        let refused = sim.apply(Command::Fault(Fault::DropMessage(gone)));
+        assert_eq!(refused, Err(CommandError::NoSuchMessage(gone)));
+    }
 }

@@ -48,12 +48,19 @@ impl Reading<'_> {
                     .find(|view| view.group_id == *group);
                 group.map_or_else(Vec::new, tree)
             }
-            Selection::Packet { entry, .. } => {
+            Selection::Packet { packet, entry } => {
+                // The name that drop-message and delay-message take.
+                let mut fields = vec![Field {
+                    depth: 0,
+                    name: self.catalog.t("inspect.number"),
+                    value: packet.0.to_string(),
+                }];
                 match self.sim.trace().entry(*entry).map(|one| &one.event) {
-                    Some(TraceEvent::RequestSent { body, .. }) => tree(&**body),
-                    Some(TraceEvent::ResponseSent { body, .. }) => tree(&**body),
-                    _ => Vec::new(),
+                    Some(TraceEvent::RequestSent { body, .. }) => fields.extend(tree(&**body)),
+                    Some(TraceEvent::ResponseSent { body, .. }) => fields.extend(tree(&**body)),
+                    _ => {}
                 }
+                fields
             }
             Selection::Parked { entry, .. } => {
                 let mut fields = self.parked(*entry).map_or_else(Vec::new, tree);

@@ -265,17 +265,19 @@ fn what_a_monitoring_system_would_show_follows_the_run() {
                 .collect()
         })
     };
-    let (alarms, quiet) = tables(&sim, None);
-    assert_eq!((alarms, names(&quiet, 0)), (0, vec![String::from("None")]));
+    let (count, quiet) = tables(&sim, None);
+    assert_eq!((count, names(&quiet, 0)), (0, vec![String::from("None")]));
     sim.apply(Command::KillBroker(BrokerId(3)))
         .expect("it can be killed");
     sim.run_until(sim.now() + Span::from_millis(20_000));
-    let (alarms, shown) = tables(&sim, Some(&broker));
-    assert!(0 < alarms, "a broker is dead");
-    let named = names(&shown, 0);
+    let (count, shown) = tables(&sim, Some(&broker));
+    assert!(0 < count, "a broker is dead");
+    let warned = names(&shown, 0);
     assert!(
-        named.iter().any(|name| name == "UnderReplicatedPartitions"),
-        "{named:?}"
+        warned
+            .iter()
+            .any(|name| name == "UnderReplicatedPartitions"),
+        "{warned:?}"
     );
     let own = shown.get(1).map(|table| &table.rows);
     let own = own.expect("the metrics of broker 2");
@@ -289,4 +291,45 @@ fn what_a_monitoring_system_would_show_follows_the_run() {
             .any(|row| row.first().is_some_and(|name| name == "LogEndOffset")),
         "of its partitions too: {own:?}"
     );
+}
+
+#[test]
+fn a_selected_message_can_be_lost_or_delayed_and_a_timer_run_out() {
+    let mut sim = sandbox(LATE);
+    while sim.stage().packets.is_empty() {
+        sim.step().expect("something happens");
+    }
+    let packet = *sim.stage().packets.first().expect("a message");
+    let message = Selection::Packet {
+        packet: packet.packet,
+        entry: packet.entry,
+    };
+    let shown = read(&sim, Some(&message));
+    let tools: Vec<_> = shown.faults.tools.iter().map(|tool| tool.name).collect();
+    assert_eq!(tools, ["drop", "delay"]);
+    let number = shown
+        .inspector
+        .fields
+        .first()
+        .map(|field| field.value.clone());
+    assert_eq!(number, Some(packet.packet.0.to_string()), "its number");
+    for tool in &shown.faults.tools {
+        assert_eq!(tool.refusal, None, "{} is possible", tool.name);
+    }
+    sim.apply(shown.faults.tools[0].command.clone())
+        .expect("it is on its way");
+    let gone = read(&sim, Some(&message)).faults;
+    let refusal = gone.tools.first().and_then(|tool| tool.refusal.clone());
+    assert!(
+        refusal.is_some_and(|text| text.contains(&packet.packet.0.to_string())),
+        "it cannot be lost twice"
+    );
+
+    let broker = Selection::Node(NodeId::Broker(BrokerId(1)));
+    let timers = read(&sim, Some(&broker)).inspector.timers;
+    assert!(!timers.is_empty(), "a broker has timers");
+    for timer in timers.iter() {
+        let expire = timer.expire.clone().expect("anything goes in the sandbox");
+        assert_eq!(sim.check(&expire), Ok(()), "{}", timer.name);
+    }
 }
