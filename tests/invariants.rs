@@ -17,6 +17,7 @@ use terrarium_core::sim::simulation::{Node, Sim};
 use terrarium_core::trace::event::{GroupState, QuorumState, TraceEntry, TraceEvent};
 use terrarium_core::wire::api::{ApiKey, Request, Response};
 use terrarium_core::wire::metadata::MetadataImage;
+use terrarium_core::wire::record::{Batch, ProducerStamp};
 
 /// Watches a run.
 #[derive(Clone, Debug, Default)]
@@ -576,6 +577,77 @@ impl Watch {
             }
         }
         self.committed = committed;
+        self.check_sequences(sim);
+    }
+
+    /// What an idempotent producer wrote stands in each log once, and without a gap (KIP-98).
+    fn check_sequences(&mut self, sim: &Sim) {
+        for broker in brokers(sim) {
+            for (id, partition) in broker.replicas().partitions() {
+                if self.is_void(*id) {
+                    continue;
+                }
+                let batches = partition.log.batches_from(partition.log.log_start_offset());
+                if let Some((offset, stamp)) = broken_sequence(batches) {
+                    let what = format!("{id:?}: {stamp:?} at {offset} does not follow");
+                    self.break_at(sim.now(), &what);
+                }
+            }
+        }
+    }
+}
+
+/// The first batch whose sequence does not follow that of the batch before it from the same producer
+/// and epoch.
+fn broken_sequence<'a>(
+    batches: impl Iterator<Item = &'a Batch>,
+) -> Option<(Offset, ProducerStamp)> {
+    let mut next: BTreeMap<(i64, i16), i64> = BTreeMap::new();
+    for batch in batches {
+        let stamp = batch.producer;
+        if stamp.producer_id < 0 || stamp.is_control {
+            continue;
+        }
+        let sequence = i64::from(stamp.base_sequence);
+        let after = sequence + i64::from(batch.last_offset_delta) + 1;
+        let expected = next.insert((stamp.producer_id, stamp.producer_epoch), after);
+        if expected.is_some_and(|expected| expected != sequence) {
+            return Some((batch.base_offset, stamp));
+        }
+    }
+    None
+}
+
+#[test]
+fn a_gap_or_a_repetition_in_a_sequence_is_seen() {
+    let batch = |base_offset: i64, base_sequence: i32, records: u32| Batch {
+        base_offset: Offset(base_offset),
+        last_offset_delta: records - 1,
+        leader_epoch: 0,
+        size_bytes: 100,
+        appended_at: SimTime::ZERO,
+        delete_horizon_at: None,
+        producer: ProducerStamp {
+            producer_id: 7,
+            producer_epoch: 0,
+            base_sequence,
+            is_transactional: false,
+            is_control: false,
+        },
+        records: Vec::new().into(),
+        offset_deltas: None,
+    };
+    // Base offset, base sequence, number of records.
+    type Log<'a> = &'a [(i64, i32, u32)];
+    let rows: &[(Log<'_>, bool)] = &[
+        (&[(0, 0, 2), (2, 2, 1), (3, 3, 5)], false),
+        (&[(4, 9, 2), (6, 11, 1)], false),
+        (&[(0, 0, 2), (2, 3, 1)], true),
+        (&[(0, 0, 2), (2, 0, 2)], true),
+    ];
+    for (row, is_broken) in rows {
+        let log: Vec<Batch> = row.iter().map(|one| batch(one.0, one.1, one.2)).collect();
+        assert_eq!(broken_sequence(log.iter()).is_some(), *is_broken, "{row:?}");
     }
 }
 
