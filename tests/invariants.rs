@@ -620,6 +620,9 @@ fn broken_sequence<'a>(
 
 #[test]
 fn a_gap_or_a_repetition_in_a_sequence_is_seen() {
+    // Base offset, base sequence, number of records.
+    type Log<'a> = &'a [(i64, i32, u32)];
+
     let batch = |base_offset: i64, base_sequence: i32, records: u32| Batch {
         base_offset: Offset(base_offset),
         last_offset_delta: records - 1,
@@ -637,8 +640,6 @@ fn a_gap_or_a_repetition_in_a_sequence_is_seen() {
         records: Vec::new().into(),
         offset_deltas: None,
     };
-    // Base offset, base sequence, number of records.
-    type Log<'a> = &'a [(i64, i32, u32)];
     let rows: &[(Log<'_>, bool)] = &[
         (&[(0, 0, 2), (2, 2, 1), (3, 3, 5)], false),
         (&[(4, 9, 2), (6, 11, 1)], false),

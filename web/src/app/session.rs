@@ -101,6 +101,7 @@ struct Look {
     upper: UpperTab,
     pause: Span,
     is_deep: bool,
+    asked: String,
     answers: Vec<Answer>,
     hints_open: BTreeMap<String, u32>,
     progress: Rc<crate::model::ui::Progress>,
@@ -151,6 +152,7 @@ impl Session {
             self.look.upper = run.upper;
             self.look.pause = run.pause;
             self.look.is_deep = run.is_deep;
+            self.look.asked.clone_from(&run.asked);
             self.look.answers.clone_from(&run.answers);
             self.look.hints_open.clone_from(&run.hints_open);
             if let Some(open) = &mut self.run {
@@ -263,6 +265,7 @@ impl Session {
             lesson: run.rules(),
             pause: self.look.pause,
             is_deep: self.look.is_deep,
+            asked: &self.look.asked,
         };
         let inspector = reading.inspector();
         let tables = match self.look.upper {
@@ -475,7 +478,9 @@ impl Session {
                 self.settle();
             }
             Effect::SetSpeed(speed) => playback.set_speed(speed),
-            Effect::Act(command) => self.act(command),
+            Effect::Act(command) => {
+                self.act(command);
+            }
             Effect::TakeAction(text) => self.take_action(&text),
             Effect::SendRecord(form) => self.send_record(&form),
             Effect::SwitchBranch(index) => {
@@ -519,19 +524,22 @@ impl Session {
         self.is_stale = true;
     }
 
-    fn act(&mut self, command: Command) {
+    /// Takes an action. False if it was refused, and nothing has changed.
+    fn act(&mut self, command: Command) -> bool {
         let Some(run) = &mut self.run else {
-            return;
+            return false;
         };
         let scenario = Arc::clone(run.playback.sim().scenario());
         match run.playback.act(command) {
             Ok(()) => {
                 self.settle();
                 self.send.emit(Msg::Done);
+                true
             }
             Err(error) => {
                 let reason = command_error(&self.look.words, &scenario, &error);
                 self.send.emit(Msg::Refused(Rc::from(reason)));
+                false
             }
         }
     }
@@ -543,11 +551,7 @@ impl Session {
         let is_allowed = |command: &Command| run.is_sandbox() || run.lesson.allows_action(command);
         match action::parse(text, &run.scenario) {
             Ok(command) if is_allowed(&command) => {
-                let before = run.playback.timeline().recording().actions.len();
-                self.act(command);
-                let run = self.run.as_ref();
-                let after = run.map_or(0, |run| run.playback.timeline().recording().actions.len());
-                if before != after {
+                if self.act(command) {
                     self.send.emit(Msg::TypeAction(String::new()));
                 }
             }
@@ -588,7 +592,9 @@ impl Session {
             }),
         };
         match command {
-            Ok(command) => self.act(command),
+            Ok(command) => {
+                self.act(command);
+            }
             Err(reason) => self.send.emit(Msg::Refused(Rc::from(reason))),
         }
     }

@@ -1,6 +1,7 @@
 //! Reads the panels off a run.
 
 pub(crate) mod fields;
+mod lookup;
 pub(crate) mod metrics;
 pub(crate) mod tables;
 #[cfg(test)]
@@ -41,6 +42,8 @@ pub(crate) struct Reading<'a> {
     pub(crate) pause: Span,
     /// Whether the engine's whole state is looked at.
     pub(crate) is_deep: bool,
+    /// The offset or time that is looked for in the selected replica.
+    pub(crate) asked: &'a str,
 }
 
 impl std::fmt::Debug for Reading<'_> {
@@ -123,6 +126,7 @@ impl<'a> Reading<'a> {
             why: Rc::new(why),
             rule,
             log: Rc::new(self.log(selection)),
+            lookup: self.lookup().map(Rc::new),
         }
     }
 

@@ -69,6 +69,8 @@ pub(crate) enum Msg {
     Select(Option<Selection>),
     /// The engine's whole state of what is selected is opened or closed.
     SetDeep(bool),
+    /// An offset or a time is looked for in the selected replica's log.
+    LookUp(String),
     /// Another upper picture.
     SetUpper(UpperTab),
     /// Other lanes.

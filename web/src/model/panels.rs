@@ -75,6 +75,8 @@ pub(crate) struct Inspector {
     pub(crate) rule: Option<Rule>,
     /// The log lines of its process, newest first.
     pub(crate) log: Rc<Vec<EventRow>>,
+    /// The steps of looking up an offset; unset when no replica is selected.
+    pub(crate) lookup: Option<Rc<Vec<String>>>,
 }
 
 /// A field of what is selected.

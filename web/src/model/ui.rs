@@ -245,6 +245,8 @@ pub(crate) struct RunUi {
     pub(crate) refusal: Option<Rc<str>>,
     /// Whether the engine's whole state of what is selected is open.
     pub(crate) is_deep: bool,
+    /// What is looked for in the selected replica's log.
+    pub(crate) asked: String,
 }
 
 /// Where a run belongs.
@@ -510,6 +512,7 @@ impl RunUi {
             pause: Span::from_millis(5_000),
             refusal: None,
             is_deep: false,
+            asked: String::new(),
         }
     }
 

@@ -54,6 +54,7 @@ pub(crate) fn update(model: &mut UiModel, msg: Msg) -> Vec<Effect> {
         | Msg::SetUnit(_)
         | Msg::Select(_)
         | Msg::SetDeep(_)
+        | Msg::LookUp(_)
         | Msg::SetUpper(_)
         | Msg::SetLanes(_)
         | Msg::SetNarrow(_)
@@ -350,6 +351,10 @@ fn on_run(model: &mut UiModel, run: &mut RunUi, msg: Msg) -> Vec<Effect> {
         }
         Msg::SetDeep(is_deep) => {
             run.is_deep = is_deep;
+            vec![Effect::RefreshPanels]
+        }
+        Msg::LookUp(asked) => {
+            run.asked = asked;
             vec![Effect::RefreshPanels]
         }
         Msg::SetUpper(tab) => {

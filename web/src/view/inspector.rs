@@ -1,11 +1,12 @@
 //! The panel on the right: everything about what is selected.
 
 use super::control::{Choice, Pick, Press};
-use super::{count_render, use_words};
+use super::{count_render, use_send, use_words};
 use crate::model::msg::Msg;
 use crate::model::panels::{EventRow, Faults, Inspector, Rule};
 use std::rc::Rc;
-use yew::prelude::{Html, Properties, component, html};
+use yew::TargetCast as _;
+use yew::prelude::{Callback, Html, InputEvent, Properties, component, html, use_callback};
 
 /// What the [`InspectorPanel`] shows.
 #[derive(Clone, Debug, PartialEq, Properties)]
@@ -46,6 +47,9 @@ pub(crate) struct DetailsProps {
     pub(crate) inspector: Rc<Inspector>,
     /// Whether the engine's whole state is open.
     pub(crate) is_deep: bool,
+    /// What is looked for in the selected replica's log.
+    #[prop_or_default]
+    pub(crate) asked: String,
 }
 
 /// Timers, causes, fields, settings, events and log of what is selected.
@@ -57,6 +61,9 @@ pub(crate) fn InspectorDetails(props: &DetailsProps) -> Html {
         <>
             <Timers inspector={Rc::clone(shown)} />
             <Why inspector={Rc::clone(shown)} />
+            if let Some(steps) = &shown.lookup {
+                <LookUp asked={props.asked.clone()} steps={Rc::clone(steps)} />
+            }
             <Fields inspector={Rc::clone(shown)} />
             <Events title={if shown.title.is_empty() { "inspect.main-events" } else { "inspect.events" }}
                 rows={Rc::clone(&shown.events)} test="events" />
@@ -192,6 +199,40 @@ fn Fields(props: &PartProps) -> Html {
             <summary>{ words.t("inspect.fields") }</summary>
             { field_tree(fields) }
         </details>
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Properties)]
+struct LookUpProps {
+    asked: String,
+    steps: Rc<Vec<String>>,
+}
+
+/// Finds an offset or a time in the files of a replica, step by step.
+#[component]
+fn LookUp(props: &LookUpProps) -> Html {
+    let words = use_words();
+    let send = use_send();
+    let oninput = use_callback(send, |event: InputEvent, send: &Callback<Msg>| {
+        if let Some(input) = event.target_dyn_into::<web_sys::HtmlInputElement>() {
+            send.emit(Msg::LookUp(input.value()));
+        }
+    });
+    html! {
+        <section class="record" aria-label={words.t("lookup.label")} data-test="lookup">
+            <div class="row fields-row">
+                <label class="wide"><span>{ words.t("lookup.label") }</span>
+                    <input type="text" autocomplete="off" autocapitalize="off" spellcheck="false"
+                        placeholder={words.t("lookup.example")} data-test="lookup-for"
+                        value={props.asked.clone()} {oninput} />
+                </label>
+            </div>
+            if !props.steps.is_empty() {
+                <ol class="why" aria-live="polite" data-test="lookup-steps">
+                    { for props.steps.iter().enumerate().map(|(place, step)| html! { <li key={place}>{ step }</li> }) }
+                </ol>
+            }
+        </section>
     }
 }
 

@@ -64,7 +64,7 @@ pub(crate) fn Stage(props: &StageProps) -> Html {
                         <InspectorHead inspector={Rc::clone(&props.panels.inspector)} faults={Rc::clone(&props.panels.faults)} />
                         <FaultTools faults={Rc::clone(&props.panels.faults)} pause={run.pause}
                             action={run.action.clone()} record={run.record.clone()} refusal={run.refusal.clone()} />
-                        <InspectorDetails inspector={Rc::clone(&props.panels.inspector)} is_deep={run.is_deep} />
+                        <InspectorDetails inspector={Rc::clone(&props.panels.inspector)} is_deep={run.is_deep} asked={run.asked.clone()} />
                     </aside>
                 }
             </main>

@@ -3,7 +3,7 @@ use crate::driver::selection::Selection;
 use crate::i18n::{Catalog, Locale};
 use crate::model::panels::{Faults, Inspector, Table};
 use std::sync::Arc;
-use terrarium_core::base::ids::{BrokerId, ClientId, GroupId, NodeId, TopicPartition};
+use terrarium_core::base::ids::{BrokerId, ClientId, GroupId, NodeId, Offset, TopicPartition};
 use terrarium_core::kernel::time::{SimTime, Span};
 use terrarium_core::lesson::Lesson;
 use terrarium_core::sim::Sim;
@@ -48,6 +48,7 @@ fn read(sim: &Sim, selection: Option<&Selection>) -> Read {
         lesson: None,
         pause,
         is_deep: true,
+        asked: "10",
     };
     Read {
         inspector: reading.inspector(),
@@ -233,8 +234,8 @@ fn the_tables_say_what_the_picture_shows() {
 fn a_rule_names_its_kips() {
     let event = TraceEvent::Truncated {
         topic_partition: TopicPartition::default(),
-        previous_log_end_offset: terrarium_core::base::ids::Offset(2),
-        log_end_offset: terrarium_core::base::ids::Offset(1),
+        previous_log_end_offset: Offset(2),
+        log_end_offset: Offset(1),
     };
     let rule = rule_of(&event).expect("every event has a rule");
     assert_eq!(
@@ -332,4 +333,26 @@ fn a_selected_message_can_be_lost_or_delayed_and_a_timer_run_out() {
         let expire = timer.expire.clone().expect("anything goes in the sandbox");
         assert_eq!(sim.check(&expire), Ok(()), "{}", timer.name);
     }
+}
+
+#[test]
+fn an_offset_is_found_in_a_replica_step_by_step_qa15() {
+    let sim = sandbox(LATE);
+    let view = sim.stage();
+    let of = |topic_partition| Selection::Replica(BrokerId(1), topic_partition);
+    let broker = view.brokers.iter().find(|one| one.id == BrokerId(1));
+    let mut replicas = broker.expect("broker 1").replicas.iter();
+    let replica = replicas
+        .find(|one| Offset(10) < one.log_end_offset)
+        .expect("a replica with eleven records");
+    let steps = read(&sim, Some(&of(replica.topic_partition)))
+        .inspector
+        .lookup;
+    let steps = steps.expect("a replica is selected");
+    let first = steps.first().expect("a step");
+    assert!(first.contains("00000000000000000000"), "QA15: {first}");
+    let last = steps.last().expect("a step");
+    assert!(last.contains("offset 10"), "QA15: {last}");
+    let broker = Selection::Node(NodeId::Broker(BrokerId(1)));
+    assert_eq!(read(&sim, Some(&broker)).inspector.lookup, None);
 }
