@@ -3,6 +3,7 @@
 //! A command writes to the output that it is given and returns what the process should exit with:
 //! met, not met, or a [`Failure`] for bad input.
 
+pub mod assign;
 pub mod check;
 pub mod fuzz;
 pub mod hash;

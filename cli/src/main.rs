@@ -3,7 +3,7 @@
 use clap::{Parser, Subcommand};
 use std::io::Write as _;
 use std::process::ExitCode;
-use terrarium_cli::{Failure, check, fuzz, hash, partition, run};
+use terrarium_cli::{Failure, assign, check, fuzz, hash, partition, run};
 
 /// Runs Terrarium's lessons and scenarios without a browser.
 #[derive(Debug, Parser)]
@@ -25,6 +25,9 @@ enum Command {
     /// Runs random clusters with random faults and watches the invariants. Exits 1 when one is
     /// broken, or when a healed cluster does not come to rest.
     Fuzz(fuzz::Options),
+    /// Reads assignor cases, one JSON object a line, and prints who gets what. Exits 2 when a line is
+    /// no case.
+    Assign(assign::Options),
     /// Prints the partition that a Java producer picks for each key.
     Partition(partition::Options),
 }
@@ -37,6 +40,9 @@ fn main() -> ExitCode {
         Command::Hash(options) => hash::run(options, &mut output),
         Command::Check(options) => check::run(options, &mut output),
         Command::Fuzz(options) => fuzz::run(options, &mut output),
+        Command::Assign(options) => {
+            assign::run(*options, &mut std::io::stdin().lock(), &mut output)
+        }
         Command::Partition(options) => partition::run(options, &mut output),
     };
     let result = result.and_then(|ending| {

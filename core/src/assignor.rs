@@ -11,17 +11,22 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
 
+mod cooperative_sticky;
 mod input;
 pub mod java_order;
 pub mod lag_aware;
 mod range;
 mod round_robin;
+pub mod server;
+mod sticky;
 
 #[cfg(test)]
 mod tests;
 
+use cooperative_sticky::Rounds;
 use input::Input;
 use lag_aware::Weights;
+use sticky::Memory;
 
 /// An assignor that a group's leader runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -230,10 +235,23 @@ impl Assignor {
         match self {
             Self::Range => Ok(range::assign(&input)),
             Self::RoundRobin => Ok(round_robin::assign(&input)),
-            Self::Sticky | Self::CooperativeSticky => Err(AssignorError::NoOwner),
+            Self::Sticky => sticky::assign(&input, Memory::UserData).map(|found| found.assignment),
+            Self::CooperativeSticky => cooperative_sticky::assign(&input).map(Rounds::now),
             Self::LagAware => Ok(lag_aware::assign(&input, weights)),
         }
     }
+}
+
+/// What `cooperative-sticky` aims at: the assignment before partitions are withheld that change
+/// hands.
+///
+/// # Errors
+/// Where Kafka's assignor throws an exception.
+pub fn cooperative_target(
+    members: &[AssignorMember<'_>],
+    topics: &[ClusterTopic<'_>],
+) -> Result<Assignment, AssignorError> {
+    cooperative_sticky::assign(&Input::new(members, topics)).map(|found| found.target)
 }
 
 /// Static members come first, by instance id; then dynamic ones by member id. Member id and
@@ -241,12 +259,15 @@ impl Assignor {
 ///
 /// # Source
 /// `AbstractPartitionAssignor.MemberInfo#compareTo` (Kafka 1eb7644).
-fn compare_members(one: &AssignorMember<'_>, other: &AssignorMember<'_>) -> Ordering {
-    match (one.group_instance_id, other.group_instance_id) {
+fn compare_ids(
+    (one_instance, one): (Option<&InstanceId>, &MemberId),
+    (other_instance, other): (Option<&InstanceId>, &MemberId),
+) -> Ordering {
+    match (one_instance, other_instance) {
         (Some(one), Some(other)) => compare_text(one.as_str(), other.as_str()),
         (Some(_), None) => Ordering::Less,
         (None, Some(_)) => Ordering::Greater,
-        (None, None) => compare_text(one.member_id.as_str(), other.member_id.as_str()),
+        (None, None) => compare_text(one.as_str(), other.as_str()),
     }
 }
 

@@ -1,6 +1,6 @@
 //! The members and topics of one assignment with small numbers in place of names.
 
-use super::{Assignment, AssignorMember, ClusterTopic, compare_members, compare_text, number};
+use super::{Assignment, AssignorMember, ClusterTopic, compare_ids, compare_text, number};
 use crate::base::ids::TopicPartition;
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -138,7 +138,12 @@ impl<'a> Input<'a> {
     /// Members in member order: static ones by instance id, then dynamic ones by member id.
     pub(super) fn sorted_members(&self) -> Vec<u32> {
         let mut members: Vec<(u32, &AssignorMember<'_>)> = (0..).zip(self.members).collect();
-        members.sort_by(|(_, one), (_, other)| compare_members(one, other));
+        members.sort_by(|(_, one), (_, other)| {
+            compare_ids(
+                (one.group_instance_id, one.member_id),
+                (other.group_instance_id, other.member_id),
+            )
+        });
         members.into_iter().map(|(index, _)| index).collect()
     }
 
@@ -235,6 +240,16 @@ impl Racks {
     pub(super) fn match_each_other(&self, member: u32, partition: u32) -> bool {
         let racks = self.of_partition.get(partition as usize);
         racks.is_some_and(|racks| racks.binary_search(&self.rack(member)).is_ok())
+    }
+
+    /// How many members have a rack that holds a replica of the partition.
+    pub(super) fn near_member_count(&self, partition: u32) -> usize {
+        let racks = self.of_partition.get(partition as usize);
+        let racks = racks.map_or(&[][..], Vec::as_slice);
+        let members = self.of_member.iter();
+        members
+            .filter(|rack| racks.binary_search(rack).is_ok())
+            .count()
     }
 
     fn rack(&self, member: u32) -> u32 {

@@ -19,6 +19,14 @@ pub fn uuid_hash(most: u64, least: u64) -> i32 {
         .cast_signed()
 }
 
+/// `TopicPartition.hashCode`.
+pub(super) fn partition_hash(topic_hash: i32, partition: u32) -> i32 {
+    31_i32
+        .wrapping_add_unsigned(partition)
+        .wrapping_mul(31)
+        .wrapping_add(topic_hash)
+}
+
 /// The slots of a table that held so many keys at most and began with `capacity` slots.
 pub fn table_capacity(key_count: usize, capacity: u32) -> u32 {
     let mut capacity = capacity;

@@ -1,7 +1,10 @@
 //! The client-side assignors against tables.
 
 use super::lag_aware::Weights;
-use super::{Assignor, AssignorMember, ClusterTopic};
+use super::server::{
+    ServerAssignor, ServerAssignorError, SubscriptionType, TargetMember, TargetTopic,
+};
+use super::{Assignment, Assignor, AssignorMember, ClusterTopic};
 use crate::base::config::ConsumerConfig;
 use crate::base::ids::{InstanceId, MemberId, TopicId, TopicPartition};
 use crate::base::user_data::UserData;
@@ -102,6 +105,10 @@ impl Case {
             Ok(assignment) => assignment,
             Err(error) => return error.to_string(),
         };
+        self.show(assignment)
+    }
+
+    fn show(&self, assignment: Assignment) -> String {
         let mut shown: Vec<String> = self
             .members
             .iter()
@@ -202,6 +209,205 @@ const TABLE: &[(&str, &str, &str, &str)] = &[
         "A[t,u] B[u]",
         "A=t-0,t-1,u-1 B=u-0,u-2",
     ),
+    (
+        "T116 sticky",
+        "t=4",
+        "c1[t]{t-0,t-1} c2[t]{t-2} c3[t]",
+        "c1=t-0,t-1 c2=t-2 c3=t-3",
+    ),
+    (
+        "T116 cooperative-sticky",
+        "t=4",
+        "c1[t]{t-0,t-1} c2[t]{t-2} c3[t]",
+        "c1=t-0,t-1 c2=t-2 c3=t-3",
+    ),
+    (
+        "T117 sticky",
+        "topic1=2 topic2=3",
+        "c1[topic1,topic2]{topic1-0,topic2-1} c2[topic1,topic2]{topic1-1,topic2-2}",
+        "c1=topic1-0,topic2-0,topic2-1 c2=topic1-1,topic2-2",
+    ),
+    (
+        "T117 cooperative-sticky",
+        "topic1=2 topic2=3",
+        "c1[topic1,topic2]{topic1-0,topic2-1} c2[topic1,topic2]{topic1-1,topic2-2}",
+        "c1=topic1-0,topic2-0,topic2-1 c2=topic1-1,topic2-2",
+    ),
+    (
+        "T118 sticky",
+        "t=3",
+        "c1[t]{t-0,t-1,t-2} c2[t]",
+        "c1=t-0,t-1 c2=t-2",
+    ),
+    (
+        "T118 cooperative-sticky",
+        "t=3",
+        "c1[t]{t-0,t-1,t-2} c2[t]",
+        "c1=t-0,t-1 c2=",
+    ),
+    (
+        "T119 sticky",
+        "t=6",
+        "A[t]{t-0,t-1,t-2}10 B[t]{t-0,t-1,t-2}9",
+        "A=t-0,t-1,t-2 B=t-3,t-4,t-5",
+    ),
+    (
+        "T119 cooperative-sticky",
+        "t=6",
+        "A[t]{t-0,t-1,t-2}10 B[t]{t-0,t-1,t-2}9",
+        "A=t-0,t-1,t-2 B=t-3,t-4,t-5",
+    ),
+    (
+        "T120 sticky",
+        "t=4",
+        "A[t]{t-0,t-1} B[t]{t-0,t-2} C[t]",
+        "A=t-1,t-3 B=t-2 C=t-0",
+    ),
+    (
+        "T120 cooperative-sticky",
+        "t=4",
+        "A[t]{t-0,t-1} B[t]{t-0,t-2} C[t]",
+        "A=t-1,t-3 B=t-2 C=",
+    ),
+    (
+        "T121 sticky",
+        "t=6",
+        "A[t] B[t]",
+        "A=t-0,t-2,t-4 B=t-1,t-3,t-5",
+    ),
+    (
+        "T121 cooperative-sticky",
+        "t=6",
+        "A[t] B[t]",
+        "A=t-0,t-2,t-4 B=t-1,t-3,t-5",
+    ),
+    (
+        "T121 sticky",
+        "t=7",
+        "A[t] B[t] C[t]",
+        "A=t-0,t-3,t-6 B=t-1,t-4 C=t-2,t-5",
+    ),
+    (
+        "T121 cooperative-sticky",
+        "t=7",
+        "A[t] B[t] C[t]",
+        "A=t-0,t-3,t-6 B=t-1,t-4 C=t-2,t-5",
+    ),
+    (
+        "T121 sticky",
+        "t=3 u=3",
+        "A[t,u] B[t,u]",
+        "A=t-0,t-2,u-1 B=t-1,u-0,u-2",
+    ),
+    (
+        "T121 cooperative-sticky",
+        "t=3 u=3",
+        "A[t,u] B[t,u]",
+        "A=t-0,t-2,u-1 B=t-1,u-0,u-2",
+    ),
+    (
+        "T121 sticky",
+        "t0=2 t1=2 t2=2 t3=2",
+        "C0[t0,t1,t2,t3] C1[t0,t1,t2,t3] C2[t0,t1,t2,t3]",
+        "C0=t0-0,t1-1,t3-0 C1=t0-1,t2-0,t3-1 C2=t1-0,t2-1",
+    ),
+    (
+        "T121 sticky",
+        "t0=2 t1=2 t2=2 t3=2",
+        "C0[t0,t1,t2,t3]{t0-0,t1-1,t3-0} C2[t0,t1,t2,t3]{t1-0,t2-1}",
+        "C0=t0-0,t0-1,t1-1,t3-0 C2=t1-0,t2-0,t2-1,t3-1",
+    ),
+    (
+        "T121 sticky",
+        "t0=1 t1=2 t2=3",
+        "C0[t0] C1[t0,t1] C2[t0,t1,t2]",
+        "C0=t0-0 C1=t1-0,t1-1 C2=t2-0,t2-1,t2-2",
+    ),
+    (
+        "T121 sticky",
+        "t0=1 t1=2 t2=3",
+        "C1[t0,t1]{t1-0,t1-1} C2[t0,t1,t2]{t2-0,t2-1,t2-2}",
+        "C1=t0-0,t1-0,t1-1 C2=t2-0,t2-1,t2-2",
+    ),
+    (
+        "T121 sticky",
+        "t=2 u=3",
+        "A[t,u] B[u]",
+        "A=t-0,t-1,u-2 B=u-0,u-1",
+    ),
+    (
+        "T121 sticky",
+        "t=6",
+        "A[t]{t-0,t-2,t-4} B[t]{t-1,t-3,t-5} C[t]",
+        "A=t-0,t-2 B=t-1,t-3 C=t-4,t-5",
+    ),
+    (
+        "T121 cooperative-sticky",
+        "t=6",
+        "A[t]{t-0,t-2,t-4} B[t]{t-1,t-3,t-5} C[t]",
+        "A=t-0,t-2 B=t-1,t-3 C=",
+    ),
+    (
+        "T121 cooperative-sticky",
+        "t=6",
+        "A[t]{t-0,t-2}2 B[t]{t-1,t-3}2 C[t]{}2",
+        "A=t-0,t-2 B=t-1,t-3 C=t-4,t-5",
+    ),
+    (
+        "T121 cooperative-sticky",
+        "t=6",
+        "A[t]{t-0,t-1,t-2,t-3,t-4,t-5} B[t] C[t]",
+        "A=t-0,t-1 B= C=",
+    ),
+    (
+        "T121 cooperative-sticky",
+        "t=6",
+        "A[t]{t-0,t-1}2 B[t]{}2 C[t]{}2",
+        "A=t-0,t-1 B=t-2,t-4 C=t-3,t-5",
+    ),
+    (
+        "T121 cooperative-sticky",
+        "t=4",
+        "A[t]{t-0,t-1} B[t]{t-2,t-3} C[t]",
+        "A=t-0,t-1 B=t-2 C=",
+    ),
+    (
+        "T121 cooperative-sticky",
+        "t=5",
+        "A[t]{t-0,t-1,t-2,t-3,t-4} B[t]",
+        "A=t-0,t-1,t-2 B=",
+    ),
+    (
+        "T121 cooperative-sticky",
+        "t=6",
+        "A[t]{t-0,t-2} B[t]{t-1,t-3}",
+        "A=t-0,t-2,t-4 B=t-1,t-3,t-5",
+    ),
+    (
+        "T121 cooperative-sticky",
+        "t=3",
+        "A[t]{t-0} B[t]{t-1} C[t]{t-2} D[t]",
+        "A=t-0 B=t-1 C=t-2 D=",
+    ),
+    (
+        "T121 cooperative-sticky",
+        "t=8",
+        "A[t]{t-0,t-2,t-4} B[t]{t-1,t-3,t-5}",
+        "A=t-0,t-2,t-4,t-6 B=t-1,t-3,t-5,t-7",
+    ),
+    (
+        "T121 sticky",
+        "topic1=2 topic2=2",
+        "consumer1[topic1,topic2]{topic1-0,topic2-0} consumer2[topic1,topic2]{topic1-1,topic2-1} consumer3[topic1,topic2]",
+        "consumer1=topic1-0 consumer2=topic1-1,topic2-1 consumer3=topic2-0",
+    ),
+    // Partitions that the topic does not have are kept; what is left then fits nobody's share.
+    (
+        "sticky",
+        "t=2",
+        "A[t]{t-0,t-1} B[t]{t-2,t-3}",
+        "No more unfilled consumers to be assigned.",
+    ),
     // Topics that nobody has, or that have no partitions, are left out.
     ("range", "t=0", "A[t,missing]", "A="),
     ("range", "t=2", "A[]", "A="),
@@ -216,7 +422,7 @@ const TABLE: &[(&str, &str, &str, &str)] = &[
 ];
 
 #[test]
-fn t114_t115_t121_partitions_are_dealt_out_as_the_table_says() {
+fn t114_to_t121_partitions_are_dealt_out_as_the_table_says() {
     for (what, topics, members, expected) in TABLE {
         let name = what.rsplit(' ').next().expect("an assignor");
         let assignor = Assignor::by_name(name).expect("an assignor");
@@ -245,20 +451,18 @@ fn every_assignor_has_a_name_that_a_consumer_can_list() {
         assert_eq!(Assignor::by_name(name), Some(assignor), "{name}");
     }
     assert_eq!(Assignor::by_name("uniform"), None, "a server-side assignor");
+    let mut names = Assignor::ALL.map(Assignor::name);
+    names.reverse();
     let mut config = ConsumerConfig::default();
     config
-        .set("partition.assignment.strategy", "roundrobin, range")
-        .expect("both are known");
+        .set("partition.assignment.strategy", &names.join(", "))
+        .expect("all are known");
     let listed: Vec<&str> = config
         .partition_assignment_strategy
         .iter()
         .map(|name| &**name)
         .collect();
-    assert_eq!(
-        listed,
-        ["roundrobin", "range"],
-        "in the order of preference"
-    );
+    assert_eq!(listed, names, "in the order of preference");
 }
 
 /// Weights, lags, result.
@@ -291,5 +495,155 @@ fn lag_aware_weighs_what_it_is_told_to_weigh() {
         };
         let got = case.run(Assignor::LagAware, weights);
         assert_eq!(got, *expected, "{weights:?} {lags:?}");
+    }
+}
+
+/// One line a case of the coordinator's assignors, as above. All are rows of T121.
+const SERVER_TABLE: &[(&str, &str, &str, &str)] = &[
+    ("uniform", "t=6", "A[t] B[t]", "A=t-0,t-1,t-2 B=t-3,t-4,t-5"),
+    (
+        "uniform",
+        "t=10",
+        "A[t] B[t] C[t] D[t]",
+        "A=t-0,t-1,t-2 B=t-3,t-4,t-5 C=t-6,t-7 D=t-8,t-9",
+    ),
+    (
+        "uniform",
+        "t=7",
+        "A[t] B[t] C[t]",
+        "A=t-0,t-1,t-2 B=t-3,t-4 C=t-5,t-6",
+    ),
+    (
+        "uniform",
+        "t=6",
+        "A[t]{t-0,t-1,t-2} B[t]{t-3,t-4,t-5} C[t]",
+        "A=t-0,t-1 B=t-3,t-4 C=t-2,t-5",
+    ),
+    (
+        "uniform",
+        "t=6",
+        "A[t]{t-0,t-1,t-2} B[t]{t-3,t-4,t-5} C[t] D[t]",
+        "A=t-0,t-1 B=t-3,t-4 C=t-2 D=t-5",
+    ),
+    (
+        "uniform",
+        "t=7",
+        "A[t]{t-0,t-1,t-2} B[t]{t-3,t-4} C[t]{t-5,t-6} D[t]",
+        "A=t-0,t-1 B=t-3,t-4 C=t-5,t-6 D=t-2",
+    ),
+    (
+        "uniform",
+        "t=6",
+        "A[t]{t-0,t-1} B[t]{t-3,t-4}",
+        "A=t-0,t-1,t-2 B=t-3,t-4,t-5",
+    ),
+    (
+        "uniform",
+        "t=7",
+        "A[t]{t-0,t-1,t-2} B[t]{t-3,t-4,t-5}",
+        "A=t-0,t-1,t-2,t-6 B=t-3,t-4,t-5",
+    ),
+    (
+        "uniform",
+        "p=5",
+        "A[p]{p-0,p-1} B[p]{p-2,p-3,p-4}",
+        "A=p-0,p-1,p-4 B=p-2,p-3",
+    ),
+    (
+        "uniform",
+        "t=6 u=3",
+        "A[t] B[t,u]",
+        "A=t-0,t-1,t-2,t-3,t-5 B=t-4,u-0,u-1,u-2",
+    ),
+    (
+        "uniform",
+        "t=6 u=3 v=2",
+        "A[t,v] B[t,u] C[u]",
+        "A=t-0,t-2,v-0,v-1 B=t-1,t-3,t-4,t-5 C=u-0,u-1,u-2",
+    ),
+    (
+        "uniform",
+        "t=6 u=3",
+        "A[t,u] B[t]",
+        "A=t-4,u-0,u-1,u-2 B=t-0,t-1,t-2,t-3,t-5",
+    ),
+    (
+        "range",
+        "t=6 u=3",
+        "A[t,u] B[t,u]",
+        "A=t-0,t-1,t-2,u-0,u-1 B=t-3,t-4,t-5,u-2",
+    ),
+    (
+        "range",
+        "u=3",
+        "A[u] B[u] C[u] D[u]",
+        "A=u-0 B=u-1 C=u-2 D=",
+    ),
+    ("range", "u=3", "A[u] B@i1[u] C@i0[u]", "A=u-2 B=u-1 C=u-0"),
+];
+
+impl Case {
+    /// As `run`, by an assignor of the coordinator.
+    fn run_server(&self, assignor: ServerAssignor) -> Result<String, ServerAssignorError> {
+        let position = |name: &str| self.topics.iter().position(|(known, _)| &**known == name);
+        let topic = |name: &Arc<str>| {
+            let position = position(name).and_then(|position| u32::try_from(position).ok());
+            TopicId(position.unwrap_or(99))
+        };
+        let subscribed: Vec<Vec<TopicId>> = self
+            .members
+            .iter()
+            .map(|member| member.topics.iter().map(topic).collect())
+            .collect();
+        let members: Vec<TargetMember<'_>> = self
+            .members
+            .iter()
+            .zip(&subscribed)
+            .map(|(member, topics)| TargetMember {
+                member_id: &member.id,
+                group_instance_id: member.instance_id.as_ref(),
+                topics,
+                owned: member.data.as_ref().map_or(&[], |data| &data.partitions),
+            })
+            .collect();
+        let topics: Vec<TargetTopic> = (0..)
+            .zip(&self.topics)
+            .map(|(id, (_, partition_count))| TargetTopic {
+                topic: TopicId(id),
+                partition_count: *partition_count,
+            })
+            .collect();
+        let is_alike = subscribed.windows(2).all(|pair| pair[0] == pair[1]);
+        let subscription_type = if is_alike {
+            SubscriptionType::Homogeneous
+        } else {
+            SubscriptionType::Heterogeneous
+        };
+        let assignment = assignor.assign(&members, &topics, subscription_type)?;
+        Ok(self.show(assignment))
+    }
+}
+
+#[test]
+fn t121_the_coordinator_deals_out_as_the_table_says() {
+    for (name, topics, members, expected) in SERVER_TABLE {
+        let assignor = ServerAssignor::by_name(name).expect("an assignor");
+        let got = Case::new(topics, members).run_server(assignor);
+        assert_eq!(
+            got.as_deref(),
+            Ok(*expected),
+            "T121 {name}: {topics} for {members}"
+        );
+    }
+}
+
+#[test]
+fn the_coordinators_assignors_refuse_a_topic_without_metadata() {
+    for assignor in ServerAssignor::ALL {
+        let got = Case::new("t=2", "A[t,missing]").run_server(assignor);
+        let expected = Err(ServerAssignorError::UnknownTopic(TopicId(99)));
+        assert_eq!(got, expected, "{}", assignor.name());
+        let got = Case::new("t=2", "A[] B[]").run_server(assignor);
+        assert_eq!(got.as_deref(), Ok("A= B="), "{}", assignor.name());
     }
 }

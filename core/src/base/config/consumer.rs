@@ -80,7 +80,13 @@ impl SettingValue for Vec<Arc<str>> {
 }
 
 /// The assignors that a consumer can list.
-const ASSIGNORS: [&str; 3] = ["range", "roundrobin", "lag-aware"];
+const ASSIGNORS: [&str; 5] = [
+    "range",
+    "roundrobin",
+    "sticky",
+    "cooperative-sticky",
+    "lag-aware",
+];
 
 settings! {
     /// Settings of one consumer.
@@ -93,7 +99,7 @@ settings! {
             "The group that this consumer joins.";
         group_instance_id: Option<Arc<str>> = None, "group.instance.id", "a name", None,
             "Makes the consumer a static member: a restart within the session causes no rebalance (KIP-345).";
-        partition_assignment_strategy: Vec<Arc<str>> = vec![Arc::from("range")], "partition.assignment.strategy", "some of range, roundrobin, lag-aware", None,
+        partition_assignment_strategy: Vec<Arc<str>> = vec![Arc::from("range")], "partition.assignment.strategy", "some of range, roundrobin, sticky, cooperative-sticky, lag-aware", None,
             "Assignors in order of preference; the group votes. lag-aware stands for one that a user writes.";
         lag_aware_lag_weight: i64 = 1, "lag.aware.lag.weight", "a number from 0 to 1000000", Some(0..=1_000_000),
             "lag-aware assignor, which Kafka does not have: load of one record of lag.";
