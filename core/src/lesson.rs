@@ -4,6 +4,7 @@
 //! - [`settings`] changes a scenario by setting path; [`crate::sim::action`] reads and writes actions.
 //! - [`expression`] are goals as data; [`goal`] follows a run and judges them; [`predict`] runs a
 //!   configuration ahead and knows the right answers; [`grade`] checks a lesson's promises.
+//! - [`compare`] runs a lesson's variants side by side.
 //! - [`link`] writes what a learner did as a text or a link, and reads it back.
 //! - [`catalog`] lists the lessons by concept.
 //! - [`strings`] reads the texts of a lesson in one language.
@@ -11,6 +12,7 @@
 //! No text for learners stands here: a lesson holds keys, the strings files hold the texts.
 
 pub mod catalog;
+pub mod compare;
 pub mod error;
 pub mod expression;
 pub mod format;

@@ -2,6 +2,7 @@
 
 #[cfg(all(test, target_arch = "wasm32"))]
 mod browser_tests;
+mod compare;
 pub(crate) mod control;
 pub(crate) mod faults;
 pub(crate) mod header;

@@ -259,8 +259,22 @@ struct GroupCount {
     has_joined: bool,
 }
 
+/// Who works on a partition when.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Strip {
+    /// The group whose members these are; unset for leaders of the partition.
+    pub group: Option<GroupId>,
+    /// The partition.
+    pub topic_partition: TopicPartition,
+    /// Stretches of time from the first owner on, without a gap: from, to, and who; nobody while it
+    /// is stopped.
+    pub spans: Vec<(SimTime, SimTime, Option<NodeId>)>,
+}
+
 #[derive(Clone, Debug, Default)]
 struct PartitionCount {
+    /// Who has led it: since when, and nobody while it is offline.
+    led_by: Vec<(SimTime, Option<BrokerId>)>,
     leader: Option<BrokerId>,
     isr: Option<u32>,
     high_watermark: Offset,
@@ -788,6 +802,38 @@ impl Measures {
         0
     }
 
+    /// Who works on each partition when, up to `now`: members of groups, and where no group reads a
+    /// partition, its leaders. Kafka's own topics are left out.
+    pub fn strips(&self, now: SimTime) -> Vec<Strip> {
+        let mut strips = Vec::new();
+        for ((group, topic_partition), part) in &self.ownership {
+            let since = part.history().iter();
+            let since = since.map(|(at, client)| (*at, client.map(NodeId::Client)));
+            strips.push(Strip {
+                group: Some(group.clone()),
+                topic_partition: *topic_partition,
+                spans: spans(since, now),
+            });
+        }
+        for (topic_partition, part) in &self.partitions {
+            let is_internal = self.internal_topics.contains(&topic_partition.topic);
+            let is_read = strips
+                .iter()
+                .any(|strip| strip.topic_partition == *topic_partition);
+            if is_internal || is_read {
+                continue;
+            }
+            let since = part.led_by.iter();
+            let since = since.map(|(at, broker)| (*at, broker.map(NodeId::Broker)));
+            strips.push(Strip {
+                group: None,
+                topic_partition: *topic_partition,
+                spans: spans(since, now),
+            });
+        }
+        strips
+    }
+
     fn was_led(&self, topic_partition: TopicPartition) -> bool {
         self.partitions
             .get(&topic_partition)
@@ -809,6 +855,9 @@ impl Measures {
                 ..
             } => {
                 let part = self.partitions.entry(*topic_partition).or_default();
+                if part.led_by.last().is_none_or(|(_, last)| last != leader) {
+                    part.led_by.push((entry.at, *leader));
+                }
                 part.leader = leader.or(part.leader);
                 part.isr = Some(count(isr.len()));
             }
@@ -1128,6 +1177,24 @@ const fn is_message(event: &TraceEvent) -> bool {
             | TraceEvent::TimerFired { .. }
             | TraceEvent::LogLine { .. }
     )
+}
+
+/// Stretches from their beginnings; what takes no time is left out.
+fn spans(
+    since: impl Iterator<Item = (SimTime, Option<NodeId>)>,
+    now: SimTime,
+) -> Vec<(SimTime, SimTime, Option<NodeId>)> {
+    let mut spans: Vec<(SimTime, SimTime, Option<NodeId>)> = Vec::new();
+    for (at, who) in since {
+        if let Some((from, to, _)) = spans.last_mut() {
+            *to = at;
+            if *from == at {
+                spans.pop();
+            }
+        }
+        spans.push((at, now, who));
+    }
+    spans
 }
 
 fn count(number: usize) -> u32 {

@@ -9,7 +9,7 @@ use crate::driver::selection::Selection;
 use crate::model::effect::{Effect, RunOrder};
 use crate::model::inspect::{Reading, command_error};
 use crate::model::msg::Msg;
-use crate::model::panels::{BranchRow, Clock, Panels};
+use crate::model::panels::{BranchRow, Clock, Compare, Panels};
 use crate::model::route::{Route, RunLink};
 use crate::model::saved::{SavedAnswer, SavedPage, SavedRun};
 use crate::model::ui::{Answer, Lanes, RecordForm, RunPlace, StepUnit, UiModel, UpperTab, Words};
@@ -24,6 +24,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use terrarium_core::kernel::time::{SimTime, Span};
 use terrarium_core::lesson::Lesson;
+use terrarium_core::lesson::compare::Comparison;
 use terrarium_core::sim::action;
 use terrarium_core::sim::command::Command;
 use terrarium_core::sim::scenario::Scenario;
@@ -35,6 +36,11 @@ const PANELS_EVERY_MS: f64 = 100.0;
 const UNTOLD_MAX: u64 = 5_000;
 /// While it plays, the run is kept so often, in milliseconds.
 const SAVE_EVERY_MS: f64 = 5_000.0;
+
+/// Experiments that are compared run on for so long in a frame, in milliseconds.
+const COMPARE_MS: f64 = 5.0;
+/// How many events of one are handled at once.
+const COMPARE_EVENTS: u32 = 200;
 
 /// The run behind the page.
 pub(crate) struct Session {
@@ -74,6 +80,9 @@ struct Run {
     seed: Option<u64>,
     playback: Playback,
     judge: Judge,
+    /// The experiments of the lesson as they would go on with what has been done; unset while nobody
+    /// compares them.
+    comparison: Option<(RunLink, Result<Comparison, String>)>,
     /// How long the learner has worked on it, in milliseconds.
     worked_ms: f64,
     attempts: u32,
@@ -208,10 +217,38 @@ impl Session {
             self.saved_at_ms = now_ms;
             self.save();
         }
+        self.compare();
         if PANELS_EVERY_MS <= now_ms - self.read_at_ms {
             self.publish(now_ms);
         }
         self.paint();
+    }
+
+    /// Runs the experiments on, while somebody compares them.
+    fn compare(&mut self) {
+        let Some(run) = &mut self.run else {
+            return;
+        };
+        if self.look.upper != UpperTab::Compare || run.is_sandbox() || run.lesson.variants.len() < 2
+        {
+            run.comparison = None;
+            return;
+        }
+        let link = run_link(run);
+        if run.comparison.as_ref().is_none_or(|(of, _)| *of != link) {
+            let core = link.to_core(&run.lesson.id);
+            let comparison = Comparison::new(&run.lesson, &core);
+            run.comparison = Some((link, comparison.map_err(|error| error.to_string())));
+        }
+        if let Some((_, Ok(comparison))) = &mut run.comparison {
+            let started = media::now_ms();
+            while media::now_ms() - started < COMPARE_MS {
+                if comparison.advance(COMPARE_EVENTS) {
+                    return;
+                }
+            }
+            self.is_stale = true;
+        }
     }
 
     /// Reads the panels, and tells the page if they are others.
@@ -271,9 +308,22 @@ impl Session {
         let tables = match self.look.upper {
             UpperTab::Table => Some(Rc::new(reading.tables())),
             UpperTab::Metrics => Some(Rc::new(reading.metric_tables())),
-            UpperTab::Topology | UpperTab::Group => None,
+            UpperTab::Topology | UpperTab::Group | UpperTab::Compare => None,
         };
         let alarms = reading.alarm_count();
+        let compare = (self.look.upper == UpperTab::Compare).then(|| {
+            let is_answered = self.look.answers.iter().all(|one| one.locked_at.is_some());
+            let says = |text: String| Compare {
+                text,
+                ..Compare::default()
+            };
+            Rc::new(match &run.comparison {
+                _ if !is_answered => says(self.look.words.t("compare.answer-first")),
+                Some((_, Ok(comparison))) => reading.compare(comparison),
+                Some((_, Err(reason))) => says(reason.clone()),
+                None => says(self.look.words.t("compare.none")),
+            })
+        });
         let faults = reading.faults();
         let branches = run
             .playback
@@ -313,6 +363,7 @@ impl Session {
             inspector: kept(&self.panels.inspector, inspector),
             tables,
             alarms,
+            compare,
             goals: kept(&self.panels.goals, goals),
             outcomes: kept(&self.panels.outcomes, run.judge.outcomes(&run.lesson)),
             faults: kept(&self.panels.faults, faults),

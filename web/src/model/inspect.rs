@@ -1,5 +1,6 @@
 //! Reads the panels off a run.
 
+pub(crate) mod compare;
 pub(crate) mod fields;
 mod lookup;
 pub(crate) mod metrics;

@@ -15,6 +15,8 @@ pub(crate) struct Panels {
     pub(crate) inspector: Rc<Inspector>,
     /// The tables; unset while nobody looks at them.
     pub(crate) tables: Option<Rc<Vec<Table>>>,
+    /// The experiments side by side; unset while nobody looks at them.
+    pub(crate) compare: Option<Rc<Compare>>,
     /// How many alarms a monitoring system would show.
     pub(crate) alarms: usize,
     /// Verdicts of the goals, in the lesson's order.
@@ -138,6 +140,49 @@ pub(crate) struct Rule {
     pub(crate) source: &'static str,
     /// The KIPs that it names.
     pub(crate) kips: Vec<u32>,
+}
+
+/// The experiments of a lesson on one clock.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Compare {
+    /// What is to be said above: where they part first, how far they are, or why there is nothing.
+    pub(crate) text: String,
+    /// The experiments.
+    pub(crate) runs: Vec<ComparedRun>,
+    /// Instants under the strips: where, in thousandths of the width, and what they are called.
+    pub(crate) marks: Vec<(u32, String)>,
+    /// Where the playhead stands, in thousandths of the width.
+    pub(crate) now: u32,
+    /// What each costs.
+    pub(crate) table: Option<Table>,
+}
+
+/// An experiment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ComparedRun {
+    /// Its id.
+    pub(crate) id: String,
+    /// Its name.
+    pub(crate) title: String,
+    /// How long partitions were stopped, added up.
+    pub(crate) stopped: String,
+    /// A strip a partition: its name and its stretches.
+    pub(crate) strips: Vec<(String, Vec<Stretch>)>,
+}
+
+/// A stretch of time in which one works on a partition, or nobody does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Stretch {
+    /// Its beginning, in thousandths of the width.
+    pub(crate) from: u32,
+    /// Its length, in thousandths of the width.
+    pub(crate) length: u32,
+    /// Who; empty for nobody.
+    pub(crate) who: String,
+    /// The number of the colour.
+    pub(crate) hue: u32,
+    /// From when to when, in words.
+    pub(crate) hint: String,
 }
 
 /// A table for those who do not see the picture.

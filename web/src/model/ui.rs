@@ -324,11 +324,19 @@ pub(crate) enum UpperTab {
     Table,
     /// What a monitoring system would show.
     Metrics,
+    /// The experiments of a lesson, side by side.
+    Compare,
 }
 
 impl UpperTab {
     /// Every tab, in order.
-    pub(crate) const ALL: [Self; 4] = [Self::Topology, Self::Group, Self::Table, Self::Metrics];
+    pub(crate) const ALL: [Self; 5] = [
+        Self::Topology,
+        Self::Group,
+        Self::Table,
+        Self::Metrics,
+        Self::Compare,
+    ];
 
     /// Its name in keys and marks.
     pub(crate) const fn name(self) -> &'static str {
@@ -337,6 +345,7 @@ impl UpperTab {
             Self::Group => "group",
             Self::Table => "table",
             Self::Metrics => "metrics",
+            Self::Compare => "compare",
         }
     }
 }
@@ -488,6 +497,12 @@ pub(crate) struct HintModel {
 }
 
 impl RunUi {
+    /// Whether the lesson has experiments to be compared.
+    pub(crate) fn can_compare(&self) -> bool {
+        let lesson = self.lesson.as_ref();
+        lesson.is_some_and(|lesson| 1 < lesson.variants.len())
+    }
+
     /// A run that is being fetched.
     pub(crate) fn loading(place: RunPlace) -> Self {
         Self {

@@ -357,6 +357,7 @@ fn on_run(model: &mut UiModel, run: &mut RunUi, msg: Msg) -> Vec<Effect> {
             run.asked = asked;
             vec![Effect::RefreshPanels]
         }
+        Msg::SetUpper(UpperTab::Compare) if !run.can_compare() => Vec::new(),
         Msg::SetUpper(tab) => {
             run.upper = tab;
             run.narrow = NarrowTab::Cluster;

@@ -1,5 +1,6 @@
 //! Components in a real browser: what they show, what they send, what they do with keys.
 
+use super::compare::CompareView;
 use super::control::{Tab, Tabs};
 use super::inspector::InspectorDetails;
 use super::lesson::{LessonPanel, LessonProps, Question};
@@ -10,7 +11,8 @@ use crate::driver::speed::Speed;
 use crate::i18n::{Catalog, Locale};
 use crate::model::msg::{Key, Msg};
 use crate::model::panels::{
-    Clock, EventRow, Field, Goal, Inspector, Outcome, Panels, Rule, TimerRow, Verdict,
+    Clock, Compare, ComparedRun, EventRow, Field, Goal, Inspector, Outcome, Panels, Rule, Stretch,
+    TimerRow, Verdict,
 };
 use crate::model::route::{LinkError, LinkFault, Route};
 use crate::model::ui::{
@@ -413,7 +415,7 @@ async fn tabs_are_one_stop_and_arrows_move_between_them() {
     shown.press("[data-test=tab-topology]", "ArrowLeft").await;
     assert_eq!(
         shown.sent(),
-        [Msg::SetUpper(UpperTab::Metrics)],
+        [Msg::SetUpper(UpperTab::Compare)],
         "round the end"
     );
 }
@@ -567,5 +569,60 @@ async fn a_storage_that_is_full_or_blocked_is_told_and_keeps_what_was_there() {
         shown.sent(),
         [Msg::TakeOffer(Offer::Download)],
         "the download is offered"
+    );
+}
+
+#[wasm_bindgen_test]
+async fn experiments_stand_on_one_clock() {
+    let stretch = |from: u32, length: u32, who: &str| Stretch {
+        from,
+        length,
+        who: who.to_owned(),
+        hue: 1,
+        hint: format!("{who}, {from}"),
+    };
+    let run = |id: &str, spans: Vec<Stretch>| ComparedRun {
+        id: id.to_owned(),
+        title: id.to_owned(),
+        stopped: String::from("3.0 s"),
+        strips: vec![(String::from("orders-0"), spans)],
+    };
+    let compare = Compare {
+        text: String::from("First difference"),
+        runs: vec![
+            run(
+                "eager",
+                vec![
+                    stretch(0, 250, "c1"),
+                    stretch(250, 500, ""),
+                    stretch(750, 250, "c2"),
+                ],
+            ),
+            run("cooperative", vec![stretch(0, 1_000, "c1")]),
+        ],
+        marks: vec![(0, String::from("0 ms")), (1_000, String::from("30 s"))],
+        now: 100,
+        table: None,
+    };
+    let shown = show(html! { <CompareView compare={Rc::new(compare)} /> }).await;
+    let eager = shown.find("[data-test=compared-eager]");
+    let dark = eager
+        .query_selector_all(".dark")
+        .expect("a selector")
+        .length();
+    assert_eq!(dark, 1, "one stretch in which nobody works on it");
+    let style = eager
+        .query_selector(".dark")
+        .expect("a selector")
+        .and_then(|one| one.get_attribute("style"));
+    assert_eq!(
+        style.as_deref(),
+        Some("left:25.0%;width:50.0%"),
+        "where it lies"
+    );
+    let other = shown.find("[data-test=compared-cooperative]");
+    assert!(
+        other.query_selector(".dark").expect("a selector").is_none(),
+        "nothing stops"
     );
 }

@@ -1,5 +1,6 @@
 //! The stage: the pictures in the middle, with text on the left and the inspector on the right.
 
+use super::compare::CompareView;
 use super::control::{Tab, Tabs};
 use super::faults::FaultTools;
 use super::icon::{Icon, icon};
@@ -53,7 +54,7 @@ pub(crate) fn Stage(props: &StageProps) -> Html {
                     </aside>
                 }
                 <div class="pictures">
-                    <Upper now={run.upper} panels={Rc::clone(&props.panels)} />
+                    <Upper now={run.upper} panels={Rc::clone(&props.panels)} can_compare={run.can_compare()} />
                     <Lower lanes={run.lanes} />
                     <section class="view plots" aria-label={words.t("stage-page.plots")}>
                         <Canvas picture={Picture::Plots} label="stage-page.plots-picture" test="picture-plots" />
@@ -113,6 +114,7 @@ fn LeftPanel(props: &LeftProps) -> Html {
 struct UpperProps {
     now: UpperTab,
     panels: Rc<Panels>,
+    can_compare: bool,
 }
 
 #[component]
@@ -120,6 +122,7 @@ fn Upper(props: &UpperProps) -> Html {
     let words = use_words();
     let tabs: Vec<Tab> = UpperTab::ALL
         .into_iter()
+        .filter(|tab| *tab != UpperTab::Compare || props.can_compare)
         .map(|tab| Tab {
             msg: Msg::SetUpper(tab),
             key: match tab {
@@ -127,6 +130,7 @@ fn Upper(props: &UpperProps) -> Html {
                 UpperTab::Group => "stage-page.group",
                 UpperTab::Table => "stage-page.table",
                 UpperTab::Metrics => "stage-page.metrics",
+                UpperTab::Compare => "stage-page.compare",
             },
             name: tab.name(),
             is_on: tab == props.now,
@@ -147,6 +151,9 @@ fn Upper(props: &UpperProps) -> Html {
                 },
                 UpperTab::Group => html! {
                     <Canvas key="group" picture={Picture::Group} label="stage-page.group-picture" test="picture-group" />
+                },
+                UpperTab::Compare => html! {
+                    <CompareView key="compare" compare={props.panels.compare.clone().unwrap_or_default()} />
                 },
                 UpperTab::Table | UpperTab::Metrics => html! {
                     <Tables key="tables" tables={props.panels.tables.clone().unwrap_or_default()} />

@@ -15,6 +15,8 @@ pub(super) struct Ownership {
     stopped: Span,
     /// The longest stop that is over.
     longest: Span,
+    /// Who has worked on it: since when, and nobody while it is stopped.
+    history: Vec<(SimTime, Option<ClientId>)>,
 }
 
 impl Ownership {
@@ -69,7 +71,17 @@ impl Ownership {
         }
     }
 
+    /// Who has worked on it since when; nobody while it is stopped.
+    pub(super) fn history(&self) -> &[(SimTime, Option<ClientId>)] {
+        &self.history
+    }
+
     fn settle(&mut self, now: SimTime) {
+        let working = self.owners.iter().find(|(_, is_halted)| !**is_halted);
+        let working = working.map(|(client, _)| *client);
+        if self.history.last().is_none_or(|(_, last)| *last != working) {
+            self.history.push((now, working));
+        }
         let is_stopped = self.owners.values().all(|is_halted| *is_halted);
         match self.stopped_since {
             Some(since) if !is_stopped => {
@@ -128,5 +140,16 @@ mod tests {
             "the longest of the two"
         );
         assert_eq!(part.stop(at(200)), Span::ZERO, "it runs");
+        let (one, two) = (Some(ClientId(1)), Some(ClientId(2)));
+        let times = [
+            (10, one),
+            (30, two),
+            (40, None),
+            (50, two),
+            (60, None),
+            (100, one),
+        ];
+        let times = times.map(|(ms, who)| (at(ms), who));
+        assert_eq!(part.history(), times, "who worked on it");
     }
 }

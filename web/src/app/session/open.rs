@@ -53,6 +53,7 @@ impl Session {
             settings: settings.clone(),
             seed: link.seed.filter(|seed| *seed != lesson.base.seed),
             playback,
+            comparison: None,
             worked_ms: 0.0,
             attempts: 0,
         };
