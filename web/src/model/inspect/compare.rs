@@ -46,21 +46,28 @@ impl Reading<'_> {
 
     fn difference(&self, comparison: &Comparison) -> String {
         let (reached, until) = (comparison.reached(), comparison.until());
-        if let Some(first) = comparison.first_difference() {
-            let args = [
-                ("at", &*first.entry.at.to_string()),
-                ("run", &*self.variant(&first.run.variant)),
-                ("text", &*self.sentence(first.entry)),
-            ];
-            return self.catalog.text("compare.first", &args);
-        }
+        let percent = (place(reached, until) / 10).to_string();
+        let running = self
+            .catalog
+            .text("compare.running", &[("percent", &percent)]);
+        let Some(first) = comparison.first_difference() else {
+            return if reached < until {
+                running
+            } else {
+                self.catalog.t("compare.alike")
+            };
+        };
+        let args = [
+            ("at", &*first.entry.at.to_string()),
+            ("run", &*self.variant(&first.run.variant)),
+            ("text", &*self.sentence(first.entry)),
+        ];
+        let text = self.catalog.text("compare.first", &args);
         if reached < until {
-            let percent = (place(reached, until) / 10).to_string();
-            return self
-                .catalog
-                .text("compare.running", &[("percent", &percent)]);
+            format!("{text} {running}")
+        } else {
+            text
         }
-        self.catalog.t("compare.alike")
     }
 
     fn variant(&self, id: &str) -> String {
