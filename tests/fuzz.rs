@@ -134,7 +134,7 @@ fn backlog(board: &Storyboard) -> Span {
         .flat_map(|spec| &spec.processing.rules);
     let slow = rules.filter_map(|(_, rule)| match rule {
         RecordRule::Takes(span) => Some(span.0),
-        RecordRule::Crashes => None,
+        RecordRule::Crashes | RecordRule::Skips | RecordRule::SkipsAndCommits => None,
     });
     let actions = board.actions();
     let sent = actions.iter().map(|(_, command)| match command {

@@ -295,10 +295,13 @@ impl Watch {
                 }
                 self.owned.insert(entry.node, (*generation_id, mine));
             }
-            TraceEvent::PartitionsRevoked { .. }
-            | TraceEvent::PartitionsLost { .. }
-            | TraceEvent::ProcessKilled { .. }
-            | TraceEvent::ProcessStopped { .. } => {
+            TraceEvent::PartitionsRevoked { partitions, .. }
+            | TraceEvent::PartitionsLost { partitions } => {
+                if let Some((_, owned)) = self.owned.get_mut(&entry.node) {
+                    owned.retain(|id| !partitions.contains(id));
+                }
+            }
+            TraceEvent::ProcessKilled { .. } | TraceEvent::ProcessStopped { .. } => {
                 self.owned.remove(&entry.node);
             }
             TraceEvent::PositionSet {

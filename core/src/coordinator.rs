@@ -43,7 +43,7 @@ pub use records::NO_RECORD_ID;
 pub use runtime::{CoordinatorPartition, ParkedRequest, client_error};
 pub use state::{InitialDelay, JoinPhase, State, SyncPhase, may_become};
 
-use crate::base::config::BrokerConfig;
+use crate::base::config::{BrokerConfig, HistoryConfig};
 use crate::base::ids::{BrokerId, GroupId, MemberId, Offset, TopicId};
 use crate::base::timer::Timer;
 use crate::trace::event::TraceEvent;
@@ -67,6 +67,8 @@ pub struct GroupCoordinator {
     broker_id: BrokerId,
     /// Its settings.
     config: Arc<BrokerConfig>,
+    /// What its release did otherwise.
+    history: HistoryConfig,
     /// Whether it serves requests; not after [`Self::shutdown`].
     is_active: bool,
     /// The partitions of `__consumer_offsets` that the broker leads.
@@ -108,16 +110,22 @@ pub fn partition_for(group_id: &GroupId, partition_count: u32) -> u32 {
 
 impl GroupCoordinator {
     /// The coordinator of a broker that has just started: it leads no partition yet.
-    pub const fn new(broker_id: BrokerId, config: Arc<BrokerConfig>) -> Self {
+    pub fn new(broker_id: BrokerId, config: Arc<BrokerConfig>) -> Self {
         Self {
             broker_id,
             config,
+            history: HistoryConfig::default(),
             is_active: true,
             partitions: BTreeMap::new(),
             topic_names: BTreeMap::new(),
             next_append_id: 0,
             appends: Vec::new(),
         }
+    }
+
+    /// Makes it the coordinator of an older release.
+    pub const fn set_history(&mut self, history: HistoryConfig) {
+        self.history = history;
     }
 
     /// The partition of `__consumer_offsets` that a group lives in.
@@ -551,6 +559,7 @@ impl GroupCoordinator {
         let mut ctx = Context {
             out,
             config: &self.config,
+            history: self.history,
             broker_id: self.broker_id,
             partition: index,
             topic_names: &self.topic_names,

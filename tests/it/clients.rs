@@ -1,17 +1,18 @@
 //! The classic consumer against answers given by hand: the facts T90 to T113 of the group protocol
 //! that are about the client, each in the test that names it.
-//!
-//! Not here: T101 (subscriptions do not change), T109 and T110 (cooperative protocol).
+
+mod applications;
+mod listeners;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use terrarium_core::base::config::ConsumerConfig;
+use terrarium_core::base::config::{ConsumerConfig, HistoryConfig};
 use terrarium_core::base::ids::{
     BrokerId, CorrelationId, MemberId, Offset, RecordId, TopicId, TopicPartition,
 };
 use terrarium_core::base::timer::Timer;
 use terrarium_core::client::consumer::{
-    CommitMode, Consumer, ConsumerSettings, ProcessingSettings,
+    CommitMode, Consumer, ConsumerSettings, OnCommitError, ProcessingSettings, ReadAhead,
 };
 use terrarium_core::kernel::rng::Stream;
 use terrarium_core::kernel::time::{SimTime, Span};
@@ -40,22 +41,40 @@ struct Bench {
 
 impl Bench {
     fn new(settings: &[(&str, &str)], commit: CommitMode) -> Self {
+        Self::of(settings, |it| it.processing.commit = commit)
+    }
+
+    /// A consumer with settings by name and others by hand, which knows its coordinator.
+    fn of(settings: &[(&str, &str)], change: impl FnOnce(&mut ConsumerSettings)) -> Self {
         let mut config = ConsumerConfig::default();
         config.set("group.id", "g").expect("a setting");
         for (name, value) in settings {
-            config.set(name, value).expect("a setting");
+            if *name == "partition.assignment.strategy" {
+                // Whatever the assignors are: here the assignment is given by hand.
+                let names = value.split(',').map(Arc::from);
+                config.partition_assignment_strategy = names.collect();
+            } else {
+                config.set(name, value).expect("a setting");
+            }
         }
-        let settings = ConsumerSettings {
+        let mut settings = ConsumerSettings {
             client_id: Arc::from("c"),
             config,
             topics: vec![Arc::from("t")],
+            assign: Vec::new(),
+            history: HistoryConfig::default(),
             processing: ProcessingSettings {
                 time: (Span::ZERO, Span::ZERO, false),
                 rules: Vec::new(),
-                commit,
+                commit: CommitMode::Never,
+                on_commit_error: OnCommitError::GoOn,
+                commits_on_revoke: false,
+                read_ahead: ReadAhead::Never,
+                assignor_time: Span::ZERO,
             },
             has_output: false,
         };
+        change(&mut settings);
         let mut bench = Self {
             consumer: Consumer::new(settings, vec![BROKER], Stream::new(1, "consumer")),
             now: SimTime::ZERO,
@@ -65,7 +84,7 @@ impl Bench {
             trace: Vec::new(),
         };
         bench.run(Consumer::start);
-        bench.answer_metadata(1);
+        bench.answer_metadata(2);
         bench.answer(&Response::FindCoordinator(FindCoordinatorResponse {
             error_code: ErrorCode::None,
             coordinator: Some(BROKER),
@@ -75,7 +94,11 @@ impl Bench {
 
     /// In the group, generation 1, with partition 0, positioned at 0.
     fn stable(settings: &[(&str, &str)], commit: CommitMode) -> Self {
-        let mut bench = Self::new(settings, commit);
+        Self::stable_of(settings, |it| it.processing.commit = commit)
+    }
+
+    fn stable_of(settings: &[(&str, &str)], change: impl FnOnce(&mut ConsumerSettings)) -> Self {
+        let mut bench = Self::of(settings, change);
         bench.answer_join("m", 1, &["m"]);
         bench.answer_sync(ErrorCode::None);
         bench.answer(&Response::OffsetFetch(OffsetFetchResponse {
@@ -199,6 +222,29 @@ impl Bench {
         }));
     }
 
+    /// An assignment of these partitions.
+    fn assign(&mut self, partitions: &[u32]) {
+        let partitions = partitions.iter().map(|id| TopicPartition::new(TOPIC, *id));
+        self.answer(&Response::SyncGroup(SyncGroupResponse {
+            error_code: ErrorCode::None,
+            protocol_type: None,
+            protocol_name: None,
+            assignment: Arc::new(partitions.collect()),
+        }));
+    }
+
+    /// Every partition that is asked for was committed at 0.
+    fn answer_offsets(&mut self) {
+        let asked = match self.find(ApiKey::OffsetFetch) {
+            Some((_, Request::OffsetFetch(request), _)) => request.partitions.clone(),
+            _ => panic!("no OffsetFetch is open: {:?}", self.open),
+        };
+        self.answer(&Response::OffsetFetch(OffsetFetchResponse {
+            error_code: ErrorCode::None,
+            offsets: asked.into_iter().map(|id| (id, Offset(0), -1)).collect(),
+        }));
+    }
+
     fn answer_heartbeat(&mut self, error_code: ErrorCode) {
         self.answer(&Response::Heartbeat(HeartbeatResponse { error_code }));
     }
@@ -211,26 +257,47 @@ impl Bench {
 
     /// Hands over one record.
     fn answer_fetch(&mut self, offset: i64) {
-        let record = Record::text(RecordId(7), None, Arc::from("v"), self.now);
+        self.answer_fetch_of(0, offset, &["v"]);
+    }
+
+    /// Hands over records of a partition.
+    fn answer_fetch_of(&mut self, partition: u32, offset: i64, values: &[&str]) {
+        let records = values
+            .iter()
+            .map(|value| Record::text(RecordId(7), None, Arc::from(*value), self.now));
+        let end = offset + i64::try_from(values.len()).expect("few records");
         let batch = Batch {
             base_offset: Offset(offset),
             leader_epoch: 0,
-            ..Batch::new(Arc::from([record]))
+            ..Batch::new(records.collect())
         };
-        self.answer(&Response::Fetch(FetchResponse {
-            partitions: vec![FetchPartitionResponse {
-                topic_partition: TopicPartition::new(TOPIC, 0),
-                error_code: ErrorCode::None,
-                high_watermark: Offset(offset + 1),
-                last_stable_offset: Offset(offset + 1),
-                log_start_offset: Offset(0),
-                diverging_epoch: None,
-                preferred_read_replica: None,
-                current_leader: None,
-                aborted: Vec::new(),
-                batches: vec![batch],
-            }],
-        }));
+        self.answer_fetch_with(partition, end, &[batch]);
+    }
+
+    fn answer_fetch_with(&mut self, partition: u32, end: i64, batches: &[Batch]) {
+        let mine = TopicPartition::new(TOPIC, partition);
+        let asked = match self.find(ApiKey::Fetch) {
+            Some((_, Request::Fetch(request), _)) => request.partitions.clone(),
+            _ => panic!("no Fetch is open: {:?}", self.open),
+        };
+        let answers = asked.iter().map(|asked| FetchPartitionResponse {
+            topic_partition: asked.topic_partition,
+            error_code: ErrorCode::None,
+            high_watermark: Offset(end),
+            last_stable_offset: Offset(end),
+            log_start_offset: Offset(0),
+            diverging_epoch: None,
+            preferred_read_replica: None,
+            current_leader: None,
+            aborted: Vec::new(),
+            batches: if asked.topic_partition == mine {
+                batches.to_vec()
+            } else {
+                Vec::new()
+            },
+        });
+        let partitions = answers.collect();
+        self.answer(&Response::Fetch(FetchResponse { partitions }));
     }
 
     fn disconnect(&mut self, api: ApiKey) {
@@ -279,6 +346,52 @@ impl Bench {
             .iter()
             .filter(|event| event.name() == name)
             .count()
+    }
+
+    /// Callbacks and requests to join, in order: `revoked [0]`, `assigned [] of [0]`, `lost [0]`,
+    /// `join: …`.
+    fn callbacks(&self) -> Vec<String> {
+        let list = |ids: &[TopicPartition]| {
+            let ids: Vec<u32> = ids.iter().map(|id| id.partition).collect();
+            format!("{ids:?}")
+        };
+        let mut told = Vec::new();
+        for event in &self.trace {
+            match event {
+                TraceEvent::PartitionsRevoked { partitions, .. } => {
+                    told.push(format!("revoked {}", list(partitions)));
+                }
+                TraceEvent::PartitionsLost { partitions } => {
+                    told.push(format!("lost {}", list(partitions)));
+                }
+                TraceEvent::PartitionsAssigned { added, owned, .. } => {
+                    told.push(format!("assigned {} of {}", list(added), list(owned)));
+                }
+                TraceEvent::RejoinRequested { reason } => told.push(format!("join: {reason}")),
+                _ => {}
+            }
+        }
+        told
+    }
+
+    /// Offsets of partition 0 that were processed, in order.
+    fn processed(&self) -> Vec<i64> {
+        let processed = self.trace.iter().filter_map(|event| match event {
+            TraceEvent::RecordProcessed { offset, .. } => Some(offset.0),
+            _ => None,
+        });
+        processed.collect()
+    }
+
+    /// The offsets in the commit that is open.
+    fn committing(&self) -> Vec<(u32, i64)> {
+        match self.find(ApiKey::OffsetCommit) {
+            Some((_, Request::OffsetCommit(commit), _)) => {
+                let offsets = commit.offsets.iter();
+                offsets.map(|(id, at, _)| (id.partition, at.0)).collect()
+            }
+            _ => Vec::new(),
+        }
     }
 
     fn has_failed_with(&self, wanted: &str) -> bool {
@@ -431,7 +544,7 @@ fn a_leader_watches_the_number_of_partitions_t100() {
         CommitMode::Never,
     );
     bench.pass(2_000);
-    bench.answer_metadata(2);
+    bench.answer_metadata(3);
     let reason = bench.join().reason.clone();
     assert_eq!(
         reason.as_deref(),
@@ -582,7 +695,7 @@ fn a_leader_that_is_told_to_skip_brings_no_assignment_t111() {
     assert_eq!(bench.count("assignment-computed"), 0, "T111");
     bench.answer_sync(ErrorCode::None);
     bench.pass(2_000);
-    bench.answer_metadata(2);
+    bench.answer_metadata(3);
     assert!(
         bench.find(ApiKey::JoinGroup).is_some(),
         "T111: it watches the partitions"

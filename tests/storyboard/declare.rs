@@ -11,7 +11,7 @@ use terrarium_core::kernel::time::{SimTime, Span, parse_span};
 use terrarium_core::sim::action;
 use terrarium_core::sim::scenario::{
     Arrivals, BrokerSpec, CommitStyle, ConsumerSpec, Keys, OutputSpec, Processing, ProcessingTime,
-    ProducerSpec, RecordRule, RestartPolicy, Scenario, TopicSpec, Workload,
+    ProducerSpec, RecordRule, RestartPolicy, Scenario, TopicSpec, Workload, parse_partition,
 };
 
 /// Reads the declarations among `lines`.
@@ -237,12 +237,9 @@ fn consumer<'a>(mut words: impl Iterator<Item = &'a str>) -> Result<ConsumerSpec
         name: Arc::from(words.next().ok_or("a consumer has a name")?),
         config: ConsumerConfig::default(),
         topics: Vec::new(),
+        assign: Vec::new(),
         start_at: Some(SimTime::from_millis(1_000)),
-        processing: Processing {
-            time: ProcessingTime::Fixed(Span::ZERO),
-            rules: Vec::new(),
-            commit: CommitStyle::None,
-        },
+        processing: Processing::default(),
         restart: RestartPolicy::Never,
         output: None,
     };
@@ -255,6 +252,12 @@ fn consumer<'a>(mut words: impl Iterator<Item = &'a str>) -> Result<ConsumerSpec
         match name {
             "group" => spec.config.group_id = Some(Arc::from(value)),
             "topics" => spec.topics = value.split(',').map(Arc::from).collect(),
+            "assign" => {
+                spec.assign = value
+                    .split(',')
+                    .map(|name| parse_partition(name).ok_or("expected assign=orders-0"))
+                    .collect::<Result<_, _>>()?;
+            }
             "processing" => {
                 spec.processing.time = match value.split_once("..") {
                     Some((low, high)) => {
@@ -263,16 +266,27 @@ fn consumer<'a>(mut words: impl Iterator<Item = &'a str>) -> Result<ConsumerSpec
                     None => ProcessingTime::Fixed(parse_span(value)?),
                 };
             }
-            "rule" => spec.processing.rules.push(match value.split_once(':') {
-                Some((text, span)) => (Arc::from(text), RecordRule::Takes(parse_span(span)?)),
-                None => (Arc::from(value), RecordRule::Crashes),
-            }),
+            "rule" => {
+                let (text, effect) = value.split_once(':').unwrap_or((value, "crash"));
+                let rule = RecordRule::parse(effect).ok_or("expected rule=text:5s")?;
+                spec.processing.rules.push((Arc::from(text), rule));
+            }
             "commit" => {
                 spec.processing.commit = match value {
                     "sync" => CommitStyle::SyncAfterBatch,
+                    "each" => CommitStyle::SyncAfterRecord,
+                    "before" => CommitStyle::SyncBeforeBatch,
                     "async" => CommitStyle::AsyncAfterBatch,
-                    _ => return Err(String::from("expected commit=sync or commit=async")),
+                    _ => {
+                        let expected = "expected commit=sync, each, before or async";
+                        return Err(String::from(expected));
+                    }
                 };
+            }
+            "on-commit-error" | "commit-on-revoke" | "read-ahead" | "assignor-time" => {
+                if spec.processing.set(name, value) != Some(true) {
+                    return Err(format!("{word} is not understood"));
+                }
             }
             "start" => spec.start_at = start(value)?,
             "restart" => {

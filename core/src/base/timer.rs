@@ -110,6 +110,8 @@ pub enum Timer {
     RetryBackoff,
     /// Consumer: the commit before a rebalance has had its time.
     PrepareCommit,
+    /// Consumer: as leader of its group, its assignor has had its time.
+    AssignmentDone,
     /// Consumer: a fetch from this broker is tried again after its back-off.
     FetchBackoff(BrokerId),
     /// Consumer: positions are asked for again after their back-off.
@@ -171,6 +173,7 @@ impl Timer {
             Self::AutoCommit => "auto-commit",
             Self::RetryBackoff => "retry-backoff",
             Self::PrepareCommit => "prepare-commit",
+            Self::AssignmentDone => "assignment-done",
             Self::FetchBackoff(_) => "fetch-backoff",
             Self::PositionRetry => "position-retry",
         }

@@ -5,19 +5,24 @@
 //! consumer does everything but heartbeats inside `poll`, so a slow record holds up a rebalance.
 
 mod app;
+mod calls;
 mod commit;
 mod fetch;
 mod heartbeat;
 mod join;
+mod listener;
 mod position;
+mod read_ahead;
 
-pub use app::{App, Closing};
+pub use app::{AfterCommit, App, Closing, Work};
+pub use calls::{ApplicationCall, SeekTo};
 pub use position::OwnedPartition;
+pub use read_ahead::ReadAhead;
 
 use self::heartbeat::HeartbeatThread;
 use super::backoff::{Backoff, SHORTEST};
 use super::metadata::{ClientMetadata, MetadataConfig};
-use crate::base::config::ConsumerConfig;
+use crate::base::config::{ConsumerConfig, HistoryConfig};
 use crate::base::ids::{
     BrokerId, CorrelationId, GroupId, InstanceId, MemberId, Offset, TopicPartition,
 };
@@ -53,6 +58,17 @@ pub struct Consumer {
     fetches: BTreeMap<BrokerId, CorrelationId>,
     requests: BTreeMap<CorrelationId, Purpose>,
     app: App,
+    /// What follows when the commit is settled that the application waits for.
+    after_commit: AfterCommit,
+    /// Records that are being delivered beside `poll`; unset unless the application reads ahead.
+    delivery: Option<Work>,
+    /// Records delivered beside `poll` since the last commit.
+    delivered: u32,
+    /// What the application is to call when it is back at `poll`.
+    calls: VecDeque<ApplicationCall>,
+    /// Answers that nobody reads before the next `poll`.
+    #[serde(skip)]
+    unread: VecDeque<(CorrelationId, Response)>,
     /// Whether `close()` has been asked for and waits for the records in hand.
     stop_requested: bool,
     /// When the next automatic commit is due.
@@ -83,6 +99,11 @@ pub struct ConsumerSettings {
     pub config: ConsumerConfig,
     /// Its subscription, sorted.
     pub topics: Vec<Arc<str>>,
+    /// Partitions that it takes by hand with `assign()`, outside any group; then it subscribes to
+    /// nothing.
+    pub assign: Vec<(Arc<str>, u32)>,
+    /// What its release did otherwise.
+    pub history: HistoryConfig,
     /// How the application works.
     pub processing: ProcessingSettings,
     /// Whether processed records go on to an output topic.
@@ -95,10 +116,46 @@ pub struct ProcessingSettings {
     /// Shortest and longest time for a record, and whether times are exponential with the first as
     /// their mean.
     pub time: (Span, Span, bool),
-    /// Records of exactly this text take this long; unset crashes the process.
-    pub rules: Vec<(Arc<str>, Option<Span>)>,
+    /// What records of exactly this text do.
+    pub rules: Vec<(Arc<str>, RecordEffect)>,
     /// When the application commits by itself.
     pub commit: CommitMode,
+    /// What it does when `commitSync()` throws.
+    pub on_commit_error: OnCommitError,
+    /// Whether its listener commits in `onPartitionsRevoked`, and in `onPartitionsLost`.
+    pub commits_on_revoke: bool,
+    /// Whether it polls on while it delivers, and what its listener does with what it has read.
+    pub read_ahead: ReadAhead,
+    /// How long its assignor takes when it leads the group.
+    pub assignor_time: Span,
+}
+
+/// What a record of a certain text does to the application.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum RecordEffect {
+    /// It takes this long.
+    Takes(Span),
+    /// The process crashes when it takes the record up.
+    Crashes,
+    /// The application cannot handle it, and seeks past it.
+    Skips {
+        /// Whether it commits the offset after it, too.
+        commits: bool,
+    },
+}
+
+/// What an application does when `commitSync()` throws.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum OnCommitError {
+    /// It goes on with the next record.
+    #[default]
+    GoOn,
+    /// It drops the rest of the batch and polls; its position is past all of it.
+    DropBatch,
+    /// It drops the rest of the batch and seeks back to the first record that is not done.
+    SeekBack,
 }
 
 /// When an application commits by itself.
@@ -109,6 +166,10 @@ pub enum CommitMode {
     Never,
     /// `commitSync()` after each batch.
     Sync,
+    /// `commitSync()` after each record.
+    SyncEach,
+    /// `commitSync()` of a whole batch before the first of its records: at most once.
+    SyncBefore,
     /// `commitAsync()` after each batch.
     Async,
     /// `sendOffsetsToTransaction()` after each batch.
@@ -138,16 +199,37 @@ struct Membership {
     prepare_commit: PrepareCommit,
     /// Whether JoinGroup or SyncGroup is on its way or parked.
     call_in_flight: bool,
+    /// The assignment that a SyncGroup brought, until `onJoinComplete` has run, and the generation
+    /// that it is of.
+    assigned: Option<(i32, Arc<Vec<TopicPartition>>)>,
+    /// The topics of the last JoinGroup; unset before the first.
+    joined_topics: Option<Vec<Arc<str>>>,
+    /// How far the commit in a callback has come.
+    listener: Listener,
     /// The next try, after a failure with back-off.
     retry_at: SimTime,
     failures: u32,
     is_leader: bool,
-    /// As leader: the members' subscriptions, while fresh metadata are awaited.
+    /// As leader: the members' subscriptions, while fresh metadata or the assignor are awaited.
     pending_assignment: Option<JoinGroupResponse>,
+    /// As leader: until when the assignor takes its time; unset while it does not run.
+    assignor_until: Option<SimTime>,
     /// As leader: partition counts that the assignment was computed with.
     assignment_snapshot: Option<BTreeMap<Arc<str>, u32>>,
     /// What each assignor remembers of the last assignment that it was the choice for.
     memories: Vec<(Arc<str>, UserData)>,
+}
+
+/// How far a commit in a callback of the listener has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+enum Listener {
+    /// No callback runs.
+    Idle,
+    /// `commitSync()` in it has not returned.
+    Committing,
+    /// It has returned, or thrown.
+    Done,
 }
 
 /// How far the commit before a rebalance has come.
@@ -222,7 +304,14 @@ impl Consumer {
             timer: Timer::MetadataRefresh,
         };
         Self {
-            metadata: ClientMetadata::new(metadata, settings.topics.iter().cloned()),
+            metadata: ClientMetadata::new(
+                metadata,
+                settings
+                    .topics
+                    .iter()
+                    .chain(settings.assign.iter().map(|(topic, _)| topic))
+                    .cloned(),
+            ),
             membership: Membership::new(),
             heartbeat: HeartbeatThread::default(),
             coordinator: None,
@@ -233,6 +322,11 @@ impl Consumer {
             fetches: BTreeMap::new(),
             requests: BTreeMap::new(),
             app: App::Polling,
+            after_commit: AfterCommit::Poll,
+            delivery: None,
+            delivered: 0,
+            calls: VecDeque::new(),
+            unread: VecDeque::new(),
             stop_requested: false,
             auto_commit_at: SimTime::ZERO,
             last_poll_at: SimTime::ZERO,
@@ -269,6 +363,9 @@ impl Consumer {
 
     /// Its instance id, if static.
     pub fn group_instance_id(&self) -> Option<InstanceId> {
+        if self.settings.history.single_threaded_consumer {
+            return None;
+        }
         self.config().group_instance_id.clone().map(InstanceId)
     }
 
@@ -297,6 +394,11 @@ impl Consumer {
         &self.app
     }
 
+    /// What it delivers beside `poll`; unset unless its application reads ahead.
+    pub const fn delivery(&self) -> Option<&Work> {
+        self.delivery.as_ref()
+    }
+
     /// The partitions that it owns.
     pub const fn partitions(&self) -> &BTreeMap<TopicPartition, OwnedPartition> {
         &self.partitions
@@ -323,7 +425,7 @@ impl Consumer {
             for owned in self.partitions.values_mut() {
                 owned.committed = owned.processed.or(owned.committed);
             }
-            self.after_sync_commit(out);
+            self.after_sync_commit(true, out);
             self.poll(out);
         }
     }
@@ -343,6 +445,10 @@ impl Consumer {
             return;
         }
         self.last_poll_at = out.now;
+        self.read_answers(out);
+        if self.app != App::Polling {
+            return;
+        }
         if let Some(exception) = self.failure.take() {
             self.fail(&exception, out);
             return;
@@ -351,6 +457,7 @@ impl Consumer {
             self.begin_close(out);
             return;
         }
+        self.make_calls(out);
         if self.coordinator_step(out) {
             self.update_positions(out);
         }
@@ -358,7 +465,11 @@ impl Consumer {
         if self.app != App::Polling {
             return;
         }
-        let records = self.collect();
+        let records = if self.has_read_enough() {
+            VecDeque::new()
+        } else {
+            self.collect()
+        };
         // With records in hand the next fetches go out before `poll` returns.
         self.send_fetches(out);
         if !records.is_empty() {
@@ -368,20 +479,31 @@ impl Consumer {
 
     /// The group's part of a pass. True if the consumer is in its group and may look up positions.
     fn coordinator_step(&mut self, out: &mut Out) -> bool {
-        if self.config().group_id.is_none() {
-            return true;
+        let subscribes = !self.settings.topics.is_empty() && !self.is_outside_group();
+        if self.config().group_id.is_none() || !subscribes {
+            return self.manual_step(out);
         }
         self.check_metadata_change(out);
+        self.check_subscription(out);
         if self.coordinator.is_none() {
             self.look_up(out);
             return false;
         }
-        if self.membership.rejoin_needed || self.membership.call_in_flight {
+        self.beat_if_due(out);
+        if self.is_rejoining() {
+            self.complete_join(out);
             self.join_step(out);
-            return !self.membership.rejoin_needed && !self.membership.call_in_flight;
+            return !self.is_rejoining();
         }
         self.maybe_auto_commit(out);
         true
+    }
+
+    /// Whether a rejoin is needed or has not come to its end.
+    const fn is_rejoining(&self) -> bool {
+        self.membership.rejoin_needed
+            || self.membership.call_in_flight
+            || self.membership.assigned.is_some()
     }
 
     /// Takes in an expired timer. False if it is not one of these.
@@ -399,6 +521,8 @@ impl Consumer {
             self.on_poll_timeout(out);
         } else if *timer == Timer::RecordDone {
             self.on_record_done(out);
+        } else if *timer == Timer::AssignmentDone {
+            self.resume_assignment(out);
         } else if let Timer::FetchBackoff(_)
         | Timer::AutoCommit
         | Timer::RetryBackoff
@@ -428,14 +552,43 @@ impl Consumer {
         {
             self.metadata.on_connection_works(from);
             self.resume_assignment(out);
+            self.take_assigned(out);
             self.check_leaders(out);
             self.poll(out);
             return true;
         }
-        let Some(purpose) = self.requests.remove(&correlation) else {
+        let Some(purpose) = self.requests.get(&correlation) else {
             return false;
         };
         self.metadata.on_connection_works(from);
+        if self.is_unread(purpose) {
+            self.unread.push_back((correlation, response.clone()));
+            return true;
+        }
+        self.take_in_answer(correlation, response, out);
+        self.poll(out);
+        true
+    }
+
+    /// Whether an answer waits for the next `poll`: nobody reads it while the application is busy
+    /// and the heartbeat thread asleep, or without such a thread.
+    fn is_unread(&self, purpose: &Purpose) -> bool {
+        let has_thread = !self.settings.history.single_threaded_consumer;
+        let is_busy = matches!(self.app, App::Processing(_));
+        is_busy && (!has_thread || *purpose == Purpose::Join)
+    }
+
+    /// Reads the answers that have come while the application was busy.
+    fn read_answers(&mut self, out: &mut Out) {
+        while let Some((correlation, response)) = self.unread.pop_front() {
+            self.take_in_answer(correlation, &response, out);
+        }
+    }
+
+    fn take_in_answer(&mut self, correlation: CorrelationId, response: &Response, out: &mut Out) {
+        let Some(purpose) = self.requests.remove(&correlation) else {
+            return;
+        };
         match (purpose, response) {
             (Purpose::FindCoordinator, Response::FindCoordinator(response)) => {
                 self.on_find_coordinator(response, out);
@@ -481,8 +634,6 @@ impl Consumer {
                 unreachable!("invariant: a response has the API of its request, {purpose:?}")
             }
         }
-        self.poll(out);
-        true
     }
 
     /// Takes in that a request gets no answer. False if it was not sent from here.
@@ -616,10 +767,14 @@ impl Membership {
             preparing_until: None,
             prepare_commit: PrepareCommit::Settled,
             call_in_flight: false,
+            assigned: None,
+            joined_topics: None,
+            listener: Listener::Idle,
             retry_at: SimTime::ZERO,
             failures: 0,
             is_leader: false,
             pending_assignment: None,
+            assignor_until: None,
             assignment_snapshot: None,
             memories: Vec::new(),
         }

@@ -1,7 +1,7 @@
 //! What a group works with: effects, settings, and records that it wants written.
 
 use super::group::{Assignments, Member};
-use crate::base::config::BrokerConfig;
+use crate::base::config::{BrokerConfig, HistoryConfig};
 use crate::base::ids::{
     BrokerId, CONSUMER_OFFSETS, GroupId, MemberId, Offset, TopicId, TopicPartition,
 };
@@ -21,6 +21,8 @@ pub(super) struct Context<'a> {
     pub(super) out: &'a mut Out,
     /// The broker's settings.
     pub(super) config: &'a BrokerConfig,
+    /// What its release did otherwise.
+    pub(super) history: HistoryConfig,
     /// The broker.
     pub(super) broker_id: BrokerId,
     /// The partition of `__consumer_offsets` that the group lives in.
@@ -147,6 +149,14 @@ impl Context<'_> {
         let append_id = *self.next_append_id;
         *self.next_append_id += 1;
         append_id
+    }
+
+    /// `group.initial.rebalance.delay.ms`, which 0.9 and 0.10.0 do not have.
+    pub(super) fn initial_delay(&self) -> Span {
+        if self.history.single_threaded_consumer {
+            return Span::ZERO;
+        }
+        Span::from_millis(self.config.group_initial_rebalance_delay_ms)
     }
 
     /// When an append that starts now must be replicated.

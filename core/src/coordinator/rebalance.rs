@@ -44,7 +44,7 @@ impl ClassicGroup {
         };
         self.become_state(State::PreparingRebalance(phase), reason, ctx);
         if is_initial {
-            let delay = Span::from_millis(ctx.config.group_initial_rebalance_delay_ms);
+            let delay = ctx.initial_delay();
             let remaining = self.rebalance_timeout() - delay;
             self.arm_join(delay, Some(InitialDelay { delay, remaining }), ctx);
         }
@@ -104,7 +104,7 @@ impl ClassicGroup {
                 if self.new_member_added && remaining != Span::ZERO =>
             {
                 self.new_member_added = false;
-                let configured = Span::from_millis(ctx.config.group_initial_rebalance_delay_ms);
+                let configured = ctx.initial_delay();
                 let next_delay = configured.min(remaining);
                 let next = InitialDelay {
                     delay: next_delay,
@@ -210,7 +210,9 @@ impl ClassicGroup {
             .map(|member| member.member_id.clone())
             .collect();
         let timeout = self.rebalance_timeout();
-        let closes_at = Some(ctx.out.now + timeout);
+        // 0.9 and 0.10.0 wait for a SyncGroup for as long as the session lasts.
+        let has_timer = !ctx.history.single_threaded_consumer;
+        let closes_at = has_timer.then_some(ctx.out.now + timeout);
         let phase = SyncPhase { pending, closes_at };
         let reason = if timed_out {
             "the join timer fired"
@@ -238,8 +240,10 @@ impl ClassicGroup {
             }
             self.restart_session(member_id, ctx.out);
         }
-        ctx.out
-            .arm(Timer::PendingSync(self.group_id.clone()), timeout);
+        if has_timer {
+            ctx.out
+                .arm(Timer::PendingSync(self.group_id.clone()), timeout);
+        }
     }
 
     fn trace_join_phase(&self, ctx: &mut Context<'_>) {

@@ -175,8 +175,17 @@ impl ClassicGroup {
         request: &HeartbeatRequest,
         ctx: &mut Context<'_>,
     ) -> Result<ErrorCode, ErrorCode> {
+        let is_old = ctx.history.single_threaded_consumer;
         if self.state().is_dead() {
-            return Err(ErrorCode::CoordinatorNotAvailable);
+            return Err(if is_old {
+                ErrorCode::UnknownMemberId
+            } else {
+                ErrorCode::CoordinatorNotAvailable
+            });
+        }
+        // 0.9 and 0.10.0: whoever asks, and no session starts anew.
+        if is_old && !matches!(self.state(), State::Stable(_)) {
+            return Err(ErrorCode::RebalanceInProgress);
         }
         self.check_member(&request.member_id, request.group_instance_id.as_ref())?;
         if request.generation_id != self.generation_id {
@@ -184,6 +193,10 @@ impl ClassicGroup {
         }
         match self.state() {
             State::Empty | State::Dead => Err(ErrorCode::UnknownMemberId),
+            State::CompletingRebalance(_) if ctx.history.no_heartbeat_before_sync => {
+                self.restart_session(&request.member_id, ctx.out);
+                Ok(ErrorCode::RebalanceInProgress)
+            }
             State::PreparingRebalance(_) => {
                 self.restart_session(&request.member_id, ctx.out);
                 Ok(ErrorCode::RebalanceInProgress)

@@ -333,7 +333,16 @@ pub const TABLES: &[TableInfo] = &[
                 Shape::Text,
                 "Its name on the stage, and its client.id.",
             ),
-            needed("topics", Shape::Texts, "The topics that it subscribes to."),
+            field(
+                "topics",
+                Shape::Texts,
+                "The topics that it subscribes to. Needed, unless it has assign.",
+            ),
+            field(
+                "assign",
+                Shape::Texts,
+                "Partitions that it takes by hand, such as orders-0, outside any group: no member, no rebalance. With a group.id it commits for that group. Default: none.",
+            ),
             field(
                 "start",
                 Shape::Text,
@@ -347,12 +356,38 @@ pub const TABLES: &[TableInfo] = &[
             field(
                 "on",
                 Shape::Rules,
-                "What records with this exact value do: take a time (wait = \"15m\"), or crash the process (crash = \"crash\").",
+                "What records with this exact value do: take a time (wait = \"15m\"), crash the process (crash = \"crash\"), or be too much for the application, which seeks past them (poison = \"skip\") and perhaps commits that (\"skip-and-commit\").",
             ),
             field(
                 "commit",
-                Shape::Choice(&["none", "sync-after-batch", "async-after-batch"]),
-                "none (enable.auto.commit decides), sync-after-batch or async-after-batch. Default none.",
+                Shape::Choice(&[
+                    "none",
+                    "sync-after-batch",
+                    "sync-after-record",
+                    "sync-before-batch",
+                    "async-after-batch",
+                ]),
+                "When the application commits by itself: none (enable.auto.commit decides), after each batch, after each record, or before the first record of a batch (at most once). Default none.",
+            ),
+            field(
+                "on-commit-error",
+                Shape::Choice(&["go-on", "drop-batch", "seek-back"]),
+                "When commitSync() throws: go-on with the next record, drop-batch (the position is past it), or seek-back to the first record that is not done. Default go-on.",
+            ),
+            field(
+                "commit-on-revoke",
+                Shape::Flag,
+                "Whether its rebalance listener commits what is done when partitions are taken away. Default false.",
+            ),
+            field(
+                "read-ahead",
+                Shape::Choice(&["never", "deliver-late", "drop"]),
+                "Whether it polls on while it delivers, as connectors do; and what becomes of what it has read when its partition goes: deliver-late delivers it all the same, drop leaves it to whoever owns the partition next. Default never.",
+            ),
+            field(
+                "assignor-time",
+                Shape::Time,
+                "How long its assignor takes when it leads the group. Default 0s.",
             ),
             field(
                 "restart",

@@ -12,7 +12,7 @@ use crate::kernel::limits::{
 };
 use crate::kernel::rng::Ratio;
 use crate::kernel::time::{SimTime, Span, parse_span};
-use crate::sim::scenario::{ProcessingTime, Scenario};
+use crate::sim::scenario::{Processing, ProcessingTime, Scenario};
 use serde::Serialize;
 use std::fmt;
 use std::sync::Arc;
@@ -84,6 +84,31 @@ pub const OWN_SETTINGS: &[PathInfo] = &[
         path: "consumer.NAME.processing",
         expected: PROCESSING,
         doc: "Time a record takes.",
+    },
+    PathInfo {
+        path: "consumer.NAME.commit",
+        expected: Processing::COMMIT.1,
+        doc: Processing::COMMIT.2,
+    },
+    PathInfo {
+        path: "consumer.NAME.on-commit-error",
+        expected: Processing::ON_COMMIT_ERROR.1,
+        doc: Processing::ON_COMMIT_ERROR.2,
+    },
+    PathInfo {
+        path: "consumer.NAME.commit-on-revoke",
+        expected: Processing::COMMIT_ON_REVOKE.1,
+        doc: Processing::COMMIT_ON_REVOKE.2,
+    },
+    PathInfo {
+        path: "consumer.NAME.read-ahead",
+        expected: Processing::READ_AHEAD.1,
+        doc: Processing::READ_AHEAD.2,
+    },
+    PathInfo {
+        path: "consumer.NAME.assignor-time",
+        expected: Processing::ASSIGNOR_TIME.1,
+        doc: Processing::ASSIGNOR_TIME.2,
     },
 ];
 
@@ -257,7 +282,10 @@ pub fn value(scenario: &Scenario, path: &str) -> Option<String> {
             match rest {
                 "start" => Some(print_start(consumer.start_at)),
                 "processing" => Some(print_processing(consumer.processing.time)),
-                _ => consumer.config.value(rest),
+                _ => consumer
+                    .processing
+                    .value(rest)
+                    .or_else(|| consumer.config.value(rest)),
             }
         }
         _ => None,
@@ -498,6 +526,12 @@ impl Setter<'_> {
             match name.as_str() {
                 "start" => consumer.start_at = start?,
                 "processing" => consumer.processing.time = processing?,
+                _ if Processing::SETTINGS.iter().any(|it| it.0 == name) => {
+                    if consumer.processing.set(&name, self.value) == Some(false) {
+                        let setting = Processing::SETTINGS.iter().find(|it| it.0 == name);
+                        return Err(self.invalid(setting.map_or("", |it| it.1)));
+                    }
+                }
                 _ => {
                     let result = consumer.config.set(&name, self.value);
                     result.map_err(|error| self.setting(error))?;
@@ -683,6 +717,14 @@ fn client_faults(scenario: &Scenario) -> Vec<String> {
         for name in consumer.topics.iter().chain(output) {
             if topic(name).is_none() {
                 faults.push(format!("consumer {}: no topic {name}", consumer.name));
+            }
+        }
+        for (name, partition) in &consumer.assign {
+            if topic(name).is_none_or(|topic| topic.partitions <= *partition) {
+                faults.push(format!(
+                    "consumer {}: no partition {name}-{partition}",
+                    consumer.name
+                ));
             }
         }
     }

@@ -102,7 +102,8 @@ impl Broker {
         );
         replicas.set_controller(controllers.active());
         replicas.set_history(start.history);
-        let coordinator = GroupCoordinator::new(start.id, start.config.clone());
+        let mut coordinator = GroupCoordinator::new(start.id, start.config.clone());
+        coordinator.set_history(start.history);
         let transactions = TransactionCoordinator::new(start.config.clone());
         Self {
             start,

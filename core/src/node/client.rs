@@ -3,7 +3,7 @@
 use crate::base::ids::{BrokerId, CorrelationId, NodeId, Offset, RecordId};
 use crate::base::timer::Timer;
 use crate::client::admin::Admin;
-use crate::client::consumer::Consumer;
+use crate::client::consumer::{ApplicationCall, Consumer};
 use crate::client::producer::transaction::TransactionPhase;
 use crate::client::producer::{Producer, ToSend};
 use crate::client::record_deletion::RecordDeletion;
@@ -233,6 +233,15 @@ impl Client {
                 record,
             };
             producer.send(to_send, out);
+        }
+    }
+
+    /// The application calls its consumer.
+    pub fn call(&mut self, call: ApplicationCall, out: &mut Out) {
+        if let Some(consumer) = &mut self.consumer {
+            consumer.call(call, out);
+            self.forward_outputs(out);
+            self.settle_transaction(out);
         }
     }
 

@@ -6,6 +6,7 @@
 
 use crate::base::config::{SettingError, TopicConfig, nearest};
 use crate::base::ids::{BrokerId, ClientId, ControllerId, NodeId, Offset, PacketId};
+use crate::client::consumer::{ApplicationCall, SeekTo};
 use crate::kernel::limits::{BROKERS_MAX, PARTITIONS_MAX, RECORD_TEXT_BYTES_MAX, SIM_TIME_MAX_US};
 use crate::kernel::time::{SimTime, Span, parse_span};
 use crate::sim::command::{AdminAction, Command, Fault};
@@ -118,6 +119,31 @@ pub const ACTIONS: &[ActionInfo] = &[
         verb: "pause-consumer",
         arguments: "NAME TIME",
         doc: "The process stands still, heartbeat thread included.",
+    },
+    ActionInfo {
+        verb: "seek-consumer",
+        arguments: "NAME TOPIC PARTITION OFFSET|beginning|end|committed",
+        doc: "The application calls seek() as soon as it is back at poll: it goes on at that offset.",
+    },
+    ActionInfo {
+        verb: "pause-partition",
+        arguments: "NAME TOPIC PARTITION",
+        doc: "The application calls pause(): poll returns nothing of the partition, which it keeps.",
+    },
+    ActionInfo {
+        verb: "resume-partition",
+        arguments: "NAME TOPIC PARTITION",
+        doc: "The application calls resume(): the partition is read again.",
+    },
+    ActionInfo {
+        verb: "subscribe-consumer",
+        arguments: "NAME [TOPIC …]",
+        doc: "The application subscribes to exactly these topics; without any it unsubscribes and leaves its group.",
+    },
+    ActionInfo {
+        verb: "rebalance-consumer",
+        arguments: "NAME",
+        doc: "The application calls enforceRebalance().",
     },
     ActionInfo {
         verb: "start-producer",
@@ -324,6 +350,7 @@ pub fn print(command: &Command, scenario: &Scenario) -> String {
         Command::PauseClient(id, span) => {
             format!("{} {}", client("pause", id), print_time(*span))
         }
+        Command::Call(id, call) => print_call(scenario.client_name(*id), call),
         Command::Send {
             topic,
             key,
@@ -436,6 +463,7 @@ pub fn verb(command: &Command, scenario: &Scenario) -> &'static str {
         Command::RestartClient(_) => "restart-producer",
         Command::PauseClient(id, _) if is_consumer(id) => "pause-consumer",
         Command::PauseClient(..) => "pause-producer",
+        Command::Call(_, call) => call_verb(call),
         Command::Send { .. } => "send",
         Command::DeleteRecords { .. } => "delete-records",
         Command::PowerLossBroker(_) => "power-loss-broker",
@@ -445,6 +473,42 @@ pub fn verb(command: &Command, scenario: &Scenario) -> &'static str {
         Command::DropNext(..) => "drop-next",
         Command::Fault(fault) => fault_verb(fault),
     }
+}
+
+const fn call_verb(call: &ApplicationCall) -> &'static str {
+    match call {
+        ApplicationCall::Seek(..) => "seek-consumer",
+        ApplicationCall::Pause(..) => "pause-partition",
+        ApplicationCall::Resume(..) => "resume-partition",
+        ApplicationCall::Subscribe(_) => "subscribe-consumer",
+        ApplicationCall::EnforceRebalance => "rebalance-consumer",
+    }
+}
+
+fn print_call(name: &str, call: &ApplicationCall) -> String {
+    let mut text = format!("{} {}", call_verb(call), quote(name));
+    match call {
+        ApplicationCall::Seek(topic, partition, to) => {
+            let _ = write!(text, " {topic} {partition} ");
+            match to {
+                SeekTo::Offset(offset) => text.push_str(&offset.to_string()),
+                SeekTo::Beginning => text.push_str("beginning"),
+                SeekTo::End => text.push_str("end"),
+                SeekTo::Committed => text.push_str("committed"),
+            }
+        }
+        ApplicationCall::Pause(topic, partition) | ApplicationCall::Resume(topic, partition) => {
+            let _ = write!(text, " {topic} {partition}");
+        }
+        ApplicationCall::Subscribe(topics) => {
+            for topic in topics {
+                text.push(' ');
+                text.push_str(topic);
+            }
+        }
+        ApplicationCall::EnforceRebalance => {}
+    }
+    text
 }
 
 const fn fault_verb(fault: &Fault) -> &'static str {
@@ -618,6 +682,8 @@ impl<'a> Words<'a> {
             "kill-producer" => Command::KillClient(self.producer()?),
             "restart-producer" => Command::RestartClient(self.producer()?),
             "pause-producer" => Command::PauseClient(self.producer()?, self.span(PAUSE)?),
+            "seek-consumer" | "pause-partition" | "resume-partition" | "subscribe-consumer"
+            | "rebalance-consumer" => Command::Call(self.consumer()?, self.call(&verb)?),
             "send" => self.send()?,
             "delete-records" => self.delete_records()?,
             "power-loss-broker" => Command::PowerLossBroker(self.broker()?),
@@ -677,6 +743,42 @@ impl<'a> Words<'a> {
             Ok(number) => Ok(PacketId(number)),
             Err(_) => Err(self.error(&word, String::from(MESSAGE))),
         }
+    }
+
+    fn call(&mut self, verb: &str) -> Result<ApplicationCall, ActionError> {
+        Ok(match verb {
+            "rebalance-consumer" => ApplicationCall::EnforceRebalance,
+            "subscribe-consumer" => {
+                let mut topics = Vec::new();
+                while !self.rest.as_slice().is_empty() {
+                    topics.push(self.topic()?);
+                }
+                ApplicationCall::Subscribe(topics)
+            }
+            _ => {
+                let topic = self.topic()?;
+                let word = self.word("a partition's number")?;
+                let partition = self.number(&word, &word, 0, PARTITIONS_MAX)?;
+                match verb {
+                    "pause-partition" => ApplicationCall::Pause(topic, partition),
+                    "resume-partition" => ApplicationCall::Resume(topic, partition),
+                    _ => ApplicationCall::Seek(topic, partition, self.seek_to()?),
+                }
+            }
+        })
+    }
+
+    fn seek_to(&mut self) -> Result<SeekTo, ActionError> {
+        let word = self.word(SEEK_TO)?;
+        Ok(match word.as_str() {
+            "beginning" => SeekTo::Beginning,
+            "end" => SeekTo::End,
+            "committed" => SeekTo::Committed,
+            _ => match word.parse() {
+                Ok(offset) if 0 <= offset => SeekTo::Offset(Offset(offset)),
+                Ok(_) | Err(_) => return Err(self.error(&word, String::from(SEEK_TO))),
+            },
+        })
     }
 
     fn fault(&mut self, verb: &str) -> Result<Fault, ActionError> {
@@ -1049,6 +1151,7 @@ fn shorten(text: &str) -> String {
 }
 
 const CONTROLLER_NAME: &str = "controller";
+const SEEK_TO: &str = "an offset, beginning, end or committed";
 const ONE_WAY: &str = "one-way";
 const MESSAGE: &str = "the number of a message";
 const PERCENT: &str = "a share from 0% to 100%";

@@ -1,6 +1,7 @@
 //! What a person can do to a run.
 
 use crate::base::ids::{BrokerId, ClientId, ControllerId, NodeId, Offset, PacketId};
+use crate::client::consumer::ApplicationCall;
 use crate::kernel::time::{SimTime, Span};
 use crate::wire::api::ApiKey;
 use serde::Serialize;
@@ -41,6 +42,9 @@ pub enum Command {
     RestartClient(ClientId),
     /// `pause-consumer c3 20s`: the process stands still, heartbeat thread included.
     PauseClient(ClientId, Span),
+    /// `seek-consumer c3 orders 0 5`, `pause-partition c3 orders 0`, `subscribe-consumer c3 orders`: the
+    /// application calls its consumer, as soon as it is back at `poll`.
+    Call(ClientId, ApplicationCall),
     /// `send orders key=a value=wait`: the console producer sends records.
     Send {
         /// The topic.

@@ -5,8 +5,10 @@ use crate::base::config::{
     BrokerConfig, ConsumerConfig, HistoryConfig, ProducerConfig, TopicConfig,
 };
 use crate::base::ids::{BrokerId, ClientId, ControllerId, NodeId};
+use crate::client::consumer::{OnCommitError, ReadAhead};
+use crate::kernel::limits::SIM_TIME_MAX_US;
 use crate::kernel::network::LinkConfig;
-use crate::kernel::time::{SimTime, Span};
+use crate::kernel::time::{SimTime, Span, parse_span};
 use serde::Serialize;
 use std::sync::Arc;
 
@@ -139,6 +141,9 @@ pub struct ConsumerSpec {
     pub config: ConsumerConfig,
     /// The topics that it subscribes to, sorted.
     pub topics: Vec<Arc<str>>,
+    /// Partitions that it takes by hand with `assign()`, outside any group; then it subscribes to
+    /// nothing.
+    pub assign: Vec<(Arc<str>, u32)>,
     /// When its process starts; unset waits for an action.
     pub start_at: Option<SimTime>,
     /// How long a record takes.
@@ -165,9 +170,151 @@ pub struct Processing {
     pub time: ProcessingTime,
     /// For records whose value is exactly this text.
     pub rules: Vec<(Arc<str>, RecordRule)>,
-    /// Whether the application commits synchronously after each batch (with auto commit off).
+    /// When the application commits by itself (with auto commit off).
     pub commit: CommitStyle,
+    /// What it does when `commitSync()` throws.
+    pub on_commit_error: OnCommitError,
+    /// Whether its listener commits what is done when partitions are taken away.
+    pub commits_on_revoke: bool,
+    /// Whether it polls on while it delivers.
+    pub read_ahead: ReadAhead,
+    /// How long its assignor takes when it leads the group.
+    pub assignor_time: Span,
 }
+
+impl Default for Processing {
+    fn default() -> Self {
+        Self {
+            time: ProcessingTime::Fixed(Span::ZERO),
+            rules: Vec::new(),
+            commit: CommitStyle::None,
+            on_commit_error: OnCommitError::GoOn,
+            commits_on_revoke: false,
+            read_ahead: ReadAhead::Never,
+            assignor_time: Span::ZERO,
+        }
+    }
+}
+
+/// A name, what it takes, and what it means.
+type Setting = (&'static str, &'static str, &'static str);
+
+impl Processing {
+    /// When the application commits by itself: the name, what it takes, and what it means.
+    pub const COMMIT: Setting = (
+        "commit",
+        "none, sync-after-batch, sync-after-record, sync-before-batch or async-after-batch",
+        "When the application commits by itself.",
+    );
+    /// What it does when `commitSync()` throws.
+    pub const ON_COMMIT_ERROR: Setting = (
+        "on-commit-error",
+        "go-on, drop-batch or seek-back",
+        "What it does with the rest of a batch when commitSync() throws.",
+    );
+    /// Whether its listener commits.
+    pub const COMMIT_ON_REVOKE: Setting = (
+        "commit-on-revoke",
+        "true or false",
+        "Whether its listener commits what is done when partitions are taken away.",
+    );
+    /// Whether it reads ahead.
+    pub const READ_AHEAD: Setting = (
+        "read-ahead",
+        "never, deliver-late or drop",
+        "Whether it polls on while it delivers, and what becomes of what it has read when its partition goes.",
+    );
+    /// How long its assignor takes.
+    pub const ASSIGNOR_TIME: Setting = (
+        "assignor-time",
+        "a time such as 11s",
+        "How long its assignor takes when it leads the group.",
+    );
+    /// What of an application can be changed by name.
+    pub const SETTINGS: [Setting; 5] = [
+        Self::COMMIT,
+        Self::ON_COMMIT_ERROR,
+        Self::COMMIT_ON_REVOKE,
+        Self::READ_AHEAD,
+        Self::ASSIGNOR_TIME,
+    ];
+
+    /// Changes one of [`Self::SETTINGS`]. False when `value` does not fit, unset when there is no such
+    /// name.
+    pub fn set(&mut self, name: &str, value: &str) -> Option<bool> {
+        let find = |words: &[&str]| words.iter().position(|word| *word == value);
+        Some(match name {
+            "commit" => {
+                let found = COMMIT_STYLES.iter().find(|(word, _)| *word == value);
+                self.commit = found.map_or(self.commit, |(_, style)| *style);
+                found.is_some()
+            }
+            "on-commit-error" => {
+                let found = COMMIT_ERRORS.iter().find(|(word, _)| *word == value);
+                self.on_commit_error = found.map_or(self.on_commit_error, |(_, style)| *style);
+                found.is_some()
+            }
+            "read-ahead" => {
+                let found = READ_AHEADS.iter().find(|(word, _)| *word == value);
+                self.read_ahead = found.map_or(self.read_ahead, |(_, style)| *style);
+                found.is_some()
+            }
+            "commit-on-revoke" => {
+                let found = find(&["false", "true"]);
+                self.commits_on_revoke = found.map_or(self.commits_on_revoke, |at| at == 1);
+                found.is_some()
+            }
+            "assignor-time" => {
+                let found = parse_span(value).ok();
+                let found = found.filter(|time| time.0 <= SIM_TIME_MAX_US);
+                self.assignor_time = found.unwrap_or(self.assignor_time);
+                found.is_some()
+            }
+            _ => return None,
+        })
+    }
+
+    /// The present value of one of [`Self::SETTINGS`].
+    pub fn value(&self, name: &str) -> Option<String> {
+        fn word<T: PartialEq>(words: &[(&str, T)], wanted: &T) -> String {
+            let mut found = words.iter().filter(|(_, style)| style == wanted);
+            found
+                .next()
+                .map_or_else(String::new, |(word, _)| String::from(*word))
+        }
+        Some(match name {
+            "commit" => word(COMMIT_STYLES, &self.commit),
+            "on-commit-error" => word(COMMIT_ERRORS, &self.on_commit_error),
+            "read-ahead" => word(READ_AHEADS, &self.read_ahead),
+            "commit-on-revoke" => self.commits_on_revoke.to_string(),
+            "assignor-time" => self.assignor_time.to_string(),
+            _ => return None,
+        })
+    }
+}
+
+/// The words for [`Processing::commit`].
+pub const COMMIT_STYLES: &[(&str, CommitStyle)] = &[
+    ("none", CommitStyle::None),
+    ("sync-after-batch", CommitStyle::SyncAfterBatch),
+    ("sync-after-record", CommitStyle::SyncAfterRecord),
+    ("sync-before-batch", CommitStyle::SyncBeforeBatch),
+    ("async-after-batch", CommitStyle::AsyncAfterBatch),
+];
+
+/// The words for [`Processing::on_commit_error`].
+pub const COMMIT_ERRORS: &[(&str, OnCommitError)] = &[
+    ("go-on", OnCommitError::GoOn),
+    ("drop-batch", OnCommitError::DropBatch),
+    ("seek-back", OnCommitError::SeekBack),
+];
+
+/// The words for [`Processing::read_ahead`].
+pub const READ_AHEADS: &[(&str, ReadAhead)] = &[
+    ("never", ReadAhead::Never),
+    ("deliver-late", ReadAhead::DeliverLate),
+    ("drop", ReadAhead::Drop),
+];
 
 /// When an application commits by itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -178,6 +325,10 @@ pub enum CommitStyle {
     None,
     /// `commitSync()` after the records of a poll are processed.
     SyncAfterBatch,
+    /// `commitSync()` after each record.
+    SyncAfterRecord,
+    /// `commitSync()` of what a poll returned before the first record of it is processed.
+    SyncBeforeBatch,
     /// `commitAsync()` after the records of a poll are processed.
     AsyncAfterBatch,
 }
@@ -202,6 +353,22 @@ pub enum RecordRule {
     Takes(Span),
     /// The process crashes when it takes the record up.
     Crashes,
+    /// The application seeks past it.
+    Skips,
+    /// The application seeks past it and commits that.
+    SkipsAndCommits,
+}
+
+impl RecordRule {
+    /// Reads `crash`, `skip`, `skip-and-commit` or a time.
+    pub fn parse(text: &str) -> Option<Self> {
+        match text {
+            "crash" => Some(Self::Crashes),
+            "skip" => Some(Self::Skips),
+            "skip-and-commit" => Some(Self::SkipsAndCommits),
+            _ => parse_span(text).ok().map(Self::Takes),
+        }
+    }
 }
 
 /// What happens after a crash.
@@ -217,6 +384,13 @@ pub enum RestartPolicy {
         /// The delay doubles with each crash up to this (Kubernetes: 5 minutes).
         delay_max: Span,
     },
+}
+
+/// Reads a partition by name: `orders-0`.
+pub fn parse_partition(text: &str) -> Option<(Arc<str>, u32)> {
+    let (topic, partition) = text.rsplit_once('-')?;
+    let partition = partition.parse().ok()?;
+    (!topic.is_empty()).then(|| (Arc::from(topic), partition))
 }
 
 impl Scenario {

@@ -385,6 +385,8 @@ pub struct ConsumerPartitionView {
     pub committed: Option<Offset>,
     /// The high watermark in the last fetch answer; unset before any.
     pub high_watermark: Option<Offset>,
+    /// Whether `pause()` keeps it from being read.
+    pub is_paused: bool,
 }
 
 /// An armed timer.

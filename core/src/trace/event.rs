@@ -732,6 +732,19 @@ trace_events! {
         /// Whether some consumer of the group was done with it before.
         duplicate: bool,
     }
+    /// An application cannot handle a record and seeks past it.
+    RecordSkipped "record-skipped" "application" {
+        /// Which partition.
+        topic_partition: TopicPartition,
+        /// Its offset.
+        offset: Offset,
+        /// Its identity.
+        record_id: RecordId,
+        /// Its text.
+        value: Arc<str>,
+        /// Whether the application commits the skip; otherwise a restart meets the record again.
+        commits: bool,
+    }
     /// A consumer learns that its commit is stored.
     CommitSucceeded "commit-succeeded" "ConsumerCoordinator.OffsetCommitResponseHandler" {
         /// How many partitions.

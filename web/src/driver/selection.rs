@@ -177,6 +177,9 @@ fn partition_of(event: &TraceEvent) -> Option<TopicPartition> {
         | TraceEvent::RecordProcessed {
             topic_partition, ..
         }
+        | TraceEvent::RecordSkipped {
+            topic_partition, ..
+        }
         | TraceEvent::RecordQueued {
             topic_partition, ..
         }

@@ -455,6 +455,16 @@ impl Narrator<'_> {
                 args.push(("value", value.to_string()));
                 args.push(("until", until.to_string()));
             }
+            TraceEvent::RecordSkipped {
+                topic_partition,
+                offset,
+                value,
+                ..
+            } => {
+                args.push(("partition", self.partition(*topic_partition)));
+                args.push(("offset", offset.to_string()));
+                args.push(("value", value.to_string()));
+            }
             TraceEvent::RecordProcessed {
                 topic_partition,
                 offset,
@@ -626,7 +636,8 @@ fn key(event: &TraceEvent) -> String {
         } => ".duplicate",
         TraceEvent::PositionSet {
             from_commit: true, ..
-        } => ".committed",
+        }
+        | TraceEvent::RecordSkipped { commits: true, .. } => ".committed",
         TraceEvent::Appended {
             as_leader: true, ..
         }

@@ -794,6 +794,7 @@ fn is_main(event: &TraceEvent) -> bool {
             | TraceEvent::PartitionsRevoked { .. }
             | TraceEvent::PartitionsLost { .. }
             | TraceEvent::CommitFailed { .. }
+            | TraceEvent::RecordSkipped { .. }
             | TraceEvent::PollTimeoutExpired { .. }
             | TraceEvent::FatalError { .. }
             | TraceEvent::BatchFailed { .. }

@@ -150,11 +150,13 @@ pub(crate) fn scenario() -> Scenario {
             ..ConsumerConfig::default()
         },
         topics: vec![Arc::from("orders")],
+        assign: Vec::new(),
         start_at: start.map(at),
         processing: Processing {
             time: ProcessingTime::Fixed(Span::from_millis(50)),
             rules: Vec::new(),
             commit: CommitStyle::None,
+            ..Processing::default()
         },
         restart: RestartPolicy::Never,
         output: None,
@@ -550,6 +552,7 @@ fn consumer_view(number: u32) -> ConsumerView {
                 processed: Some(Offset(24)),
                 committed: Some(Offset(20)),
                 high_watermark: Some(Offset(31)),
+                is_paused: false,
             })
             .collect(),
         records_buffered: 0,

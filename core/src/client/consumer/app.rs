@@ -1,6 +1,7 @@
 //! The application: it works through records, one after another.
 
-use super::{CommitMode, Consumer, Purpose};
+use super::position::Progress;
+use super::{CommitMode, Consumer, Listener, OnCommitError, Purpose, ReadAhead, RecordEffect};
 use crate::base::ids::{NodeId, Offset, TopicPartition};
 use crate::base::timer::Timer;
 use crate::kernel::time::{SimTime, Span};
@@ -26,6 +27,16 @@ pub enum App {
     Closing(Closing),
     /// It met an exception that it does not survive.
     Failed(Arc<str>),
+}
+
+/// What follows when the commit is settled that the application waits for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AfterCommit {
+    /// It polls.
+    Poll,
+    /// It takes these records up.
+    TakeUp(VecDeque<(TopicPartition, Offset, Record)>),
 }
 
 /// How far `close()` has come.
@@ -66,9 +77,27 @@ impl Consumer {
     ) {
         let count = u32::try_from(records.len()).unwrap_or(u32::MAX);
         out.trace(TraceEvent::PollReturned { records: count });
-        let max_poll_interval = Span::from_millis(self.config().max_poll_interval_ms);
-        out.arm(Timer::PollTimeout, max_poll_interval);
-        self.take_up(records, out);
+        let processing = &self.settings.processing;
+        if processing.read_ahead != ReadAhead::Never {
+            self.read_ahead(records, out);
+            return;
+        }
+        if !self.settings.history.single_threaded_consumer {
+            let max_poll_interval = Span::from_millis(self.config().max_poll_interval_ms);
+            out.arm(Timer::PollTimeout, max_poll_interval);
+        }
+        if self.settings.processing.commit == CommitMode::SyncBefore {
+            self.await_commit(AfterCommit::TakeUp(records), out);
+        } else {
+            self.take_up(records, out);
+        }
+    }
+
+    /// Commits, and does the rest when the commit is settled.
+    fn await_commit(&mut self, then: AfterCommit, out: &mut Out) {
+        self.app = App::Committing;
+        self.after_commit = then;
+        self.commit_sync(out);
     }
 
     /// Takes up the next record, or goes back to `poll`.
@@ -77,8 +106,27 @@ impl Consumer {
             self.finish_batch(out);
             return;
         };
-        let time = self.time_for(&record);
-        let until = out.now + time.unwrap_or_default();
+        let effect = self.effect_of(&record);
+        if let RecordEffect::Skips { commits } = effect {
+            self.skip((topic_partition, offset, record), commits, queue, out);
+            return;
+        }
+        let work = self.work_on((topic_partition, offset, record), effect, queue, out);
+        self.app = App::Processing(work);
+    }
+
+    /// Begins with a record.
+    pub(super) fn work_on(
+        &self,
+        (topic_partition, offset, record): (TopicPartition, Offset, Record),
+        effect: RecordEffect,
+        queue: VecDeque<(TopicPartition, Offset, Record)>,
+        out: &mut Out,
+    ) -> Work {
+        let until = match effect {
+            RecordEffect::Takes(time) => out.now + time,
+            RecordEffect::Crashes | RecordEffect::Skips { .. } => out.now,
+        };
         out.trace(TraceEvent::ProcessingStarted {
             topic_partition,
             offset,
@@ -86,26 +134,65 @@ impl Consumer {
             value: record.as_text().cloned().unwrap_or_else(|| Arc::from("")),
             until,
         });
-        let generation_id = self.membership.generation_id;
-        let work = Work {
+        if effect == RecordEffect::Crashes {
+            out.exit(Exit::Crash(Arc::from("crash record")));
+        } else {
+            out.arm_at(Timer::RecordDone, until);
+        }
+        Work {
             topic_partition,
             offset,
             record,
             since: out.now,
             until,
-            generation_id,
+            generation_id: self.membership.generation_id,
             queue,
-        };
-        self.app = App::Processing(work);
-        if time.is_none() {
-            out.exit(Exit::Crash(Arc::from("crash record")));
-        } else {
-            out.arm_at(Timer::RecordDone, until);
         }
     }
 
-    /// How long a record takes; unset when it crashes the process.
-    fn time_for(&mut self, record: &Record) -> Option<Span> {
+    /// The application cannot handle a record: it seeks past it, and what `poll` returned after it
+    /// of its partition is read again. Only a commit makes the skip last.
+    fn skip(
+        &mut self,
+        (topic_partition, offset, record): (TopicPartition, Offset, Record),
+        commits: bool,
+        mut queue: VecDeque<(TopicPartition, Offset, Record)>,
+        out: &mut Out,
+    ) {
+        out.trace(TraceEvent::RecordSkipped {
+            topic_partition,
+            offset,
+            record_id: record.record_id,
+            value: record.as_text().cloned().unwrap_or_else(|| Arc::from("")),
+            commits,
+        });
+        queue.retain(|(id, ..)| *id != topic_partition);
+        self.rewind(topic_partition, offset + 1, out);
+        let owned = self.partitions.get_mut(&topic_partition);
+        if let Some(owned) = owned.filter(|_| commits) {
+            owned.processed = Some(offset + 1);
+            self.await_commit(AfterCommit::TakeUp(queue), out);
+        } else {
+            self.take_up(queue, out);
+        }
+    }
+
+    /// `seek()` while the application holds records: the position is `offset`.
+    fn rewind(&mut self, topic_partition: TopicPartition, position: Offset, out: &mut Out) {
+        if let Some(owned) = self.partitions.get_mut(&topic_partition) {
+            owned.progress = Progress::At(position);
+            owned.buffered.clear();
+            out.trace(TraceEvent::PositionSet {
+                topic_partition,
+                position,
+                from_commit: false,
+            });
+        }
+        self.buffered.retain(|id| *id != topic_partition);
+    }
+
+    /// What a record does.
+    pub(super) fn effect_of(&mut self, record: &Record) -> RecordEffect {
         let rule = record.as_text().and_then(|text| {
             self.settings
                 .processing
@@ -117,7 +204,7 @@ impl Consumer {
             return *effect;
         }
         let (low, high, is_exponential) = self.settings.processing.time;
-        Some(if is_exponential {
+        RecordEffect::Takes(if is_exponential {
             Span(self.stream.exponential(low.0))
         } else if low == high {
             low
@@ -128,12 +215,27 @@ impl Consumer {
 
     /// The record in hand is done.
     pub(super) fn on_record_done(&mut self, out: &mut Out) {
+        if let Some(delivery) = self.delivery.take() {
+            self.on_delivered(delivery, out);
+            return;
+        }
         let App::Processing(_) = &self.app else {
             return;
         };
-        let App::Processing(work) = std::mem::replace(&mut self.app, App::Polling) else {
+        let App::Processing(mut work) = std::mem::replace(&mut self.app, App::Polling) else {
             return;
         };
+        let queue = std::mem::take(&mut work.queue);
+        self.finish_record(work, out);
+        if self.settings.processing.commit == CommitMode::SyncEach {
+            self.await_commit(AfterCommit::TakeUp(queue), out);
+        } else {
+            self.take_up(queue, out);
+        }
+    }
+
+    /// A record is done.
+    pub(super) fn finish_record(&mut self, work: Work, out: &mut Out) {
         out.trace(TraceEvent::RecordProcessed {
             topic_partition: work.topic_partition,
             offset: work.offset,
@@ -148,7 +250,6 @@ impl Consumer {
         if self.settings.has_output {
             self.outputs.push(work.record);
         }
-        self.take_up(work.queue, out);
     }
 
     /// All records of a poll are done: the application commits, if it does so by itself, and
@@ -156,11 +257,8 @@ impl Consumer {
     fn finish_batch(&mut self, out: &mut Out) {
         self.app = App::Polling;
         match self.settings.processing.commit {
-            CommitMode::Never => {}
-            CommitMode::Sync => {
-                self.app = App::Committing;
-                self.commit_sync(out);
-            }
+            CommitMode::Never | CommitMode::SyncEach | CommitMode::SyncBefore => {}
+            CommitMode::Sync => self.await_commit(AfterCommit::Poll, out),
             CommitMode::Async => self.commit_async(out),
             CommitMode::Transaction => {
                 self.transaction = self.transaction_commit();
@@ -174,10 +272,28 @@ impl Consumer {
         }
     }
 
-    /// `commitSync()` has returned or thrown; the application polls again.
-    pub(super) fn after_sync_commit(&mut self, out: &mut Out) {
+    /// `commitSync()` has returned or thrown; the application goes on.
+    pub(super) fn after_sync_commit(&mut self, is_stored: bool, out: &mut Out) {
         self.app = App::Polling;
-        out.cancel(Timer::PollTimeout);
+        if self.membership.listener == Listener::Committing {
+            self.membership.listener = Listener::Done;
+            return;
+        }
+        let then = std::mem::replace(&mut self.after_commit, AfterCommit::Poll);
+        let AfterCommit::TakeUp(mut queue) = then else {
+            out.cancel(Timer::PollTimeout);
+            return;
+        };
+        let policy = self.settings.processing.on_commit_error;
+        if !is_stored && policy != OnCommitError::GoOn {
+            if policy == OnCommitError::SeekBack {
+                for (topic_partition, offset, _) in queue.iter().rev() {
+                    self.rewind(*topic_partition, *offset, out);
+                }
+            }
+            queue.clear();
+        }
+        self.take_up(queue, out);
     }
 
     /// Begins `close()`: a last commit, then callbacks and LeaveGroup.
@@ -191,20 +307,8 @@ impl Consumer {
     /// The last commit is done or hopeless.
     pub(super) fn finish_close(&mut self, out: &mut Out) {
         self.heartbeat.disable(out);
-        let owned: Arc<[TopicPartition]> = self.partitions.keys().copied().collect();
-        let generation_id = self.membership.generation_id;
-        if !owned.is_empty() {
-            let is_valid = generation_id != -1 && self.membership.state == MemberState::Stable;
-            out.trace(if is_valid {
-                TraceEvent::PartitionsRevoked {
-                    partitions: owned,
-                    generation_id,
-                }
-            } else {
-                TraceEvent::PartitionsLost { partitions: owned }
-            });
-        }
-        self.drop_partitions();
+        self.delivery = None;
+        self.leave_prepare(out);
         if self.leave_group("the consumer is being closed", out) {
             self.app = App::Closing(Closing::Leaving);
         } else {

@@ -73,17 +73,22 @@ impl Consumer {
         self.send_commit(CommitKind::Close, offsets, out)
     }
 
-    /// `commitSync()` of what has been processed.
+    /// `commitSync()` of what has been processed; of what `poll` returned if the application commits
+    /// before it processes.
     pub(super) fn commit_sync(&mut self, out: &mut Out) {
-        let offsets = self.processed_positions();
+        let offsets = if self.settings.processing.commit == CommitMode::SyncBefore {
+            self.consumed_positions()
+        } else {
+            self.processed_positions()
+        };
         if offsets.is_empty() {
-            self.after_sync_commit(out);
+            self.after_sync_commit(true, out);
         } else if self.coordinator.is_none() {
             self.look_up(out);
             out.arm(Timer::RetryBackoff, self.retry_pause());
         } else if !self.send_commit(CommitKind::Sync, offsets, out) {
             self.commit_refused_here(out);
-            self.after_sync_commit(out);
+            self.after_sync_commit(false, out);
         }
     }
 
@@ -92,7 +97,7 @@ impl Consumer {
         let is_waiting = self.requests.values().any(
             |purpose| matches!(purpose, Purpose::Commit(call) if call.kind == CommitKind::Sync),
         );
-        let is_sync = self.settings.processing.commit == CommitMode::Sync;
+        let is_sync = self.settings.processing.commit != CommitMode::Transaction;
         if self.app == App::Committing && is_sync && !is_waiting {
             self.commit_sync(out);
         }
@@ -164,7 +169,8 @@ impl Consumer {
         let Some(coordinator) = self.coordinator else {
             return false;
         };
-        if offsets.is_empty() || self.membership.state != MemberState::Stable {
+        let is_stable = self.membership.state == MemberState::Stable;
+        if offsets.is_empty() || !(is_stable || self.is_outside_group()) {
             return false;
         }
         let generation_id = self.membership.generation_id;
@@ -237,7 +243,7 @@ impl Consumer {
                 if !is_current && is_joining {
                     Some("RebalanceInProgressException")
                 } else {
-                    if is_current {
+                    if is_current && !self.is_outside_group() {
                         self.reset_membership(error_code, "OFFSET_COMMIT", out);
                     }
                     Some("CommitFailedException")
@@ -257,7 +263,7 @@ impl Consumer {
             error_code,
             exception: exception.map(Arc::from),
         });
-        self.commit_settled(call, exception.is_none(), out);
+        self.commit_settled(call, (false, exception.is_none()), out);
     }
 
     fn commit_succeeded(&mut self, call: &CommitCall, out: &mut Out) {
@@ -268,7 +274,7 @@ impl Consumer {
         }
         let partitions = u32::try_from(call.offsets.len()).unwrap_or(u32::MAX);
         out.trace(TraceEvent::CommitSucceeded { partitions });
-        self.commit_settled(call, false, out);
+        self.commit_settled(call, (true, false), out);
     }
 
     /// The connection to the coordinator was lost on the way.
@@ -277,11 +283,16 @@ impl Consumer {
             error_code: ErrorCode::NetworkException,
             exception: None,
         });
-        self.commit_settled(call, true, out);
+        self.commit_settled(call, (false, true), out);
     }
 
     /// Lets whoever waited for the commit go on, or tries again.
-    fn commit_settled(&mut self, call: &CommitCall, is_retriable: bool, out: &mut Out) {
+    fn commit_settled(
+        &mut self,
+        call: &CommitCall,
+        (is_stored, is_retriable): (bool, bool),
+        out: &mut Out,
+    ) {
         let wait = self.retry_pause();
         match call.kind {
             CommitKind::Auto => {
@@ -307,7 +318,7 @@ impl Consumer {
                 if is_retriable {
                     out.arm(Timer::RetryBackoff, wait);
                 } else if self.app == App::Committing {
-                    self.after_sync_commit(out);
+                    self.after_sync_commit(is_stored, out);
                 }
             }
             CommitKind::Async => {}

@@ -1,6 +1,6 @@
 //! Fetching, and handing records to the application.
 
-use super::position::{Buffered, Progress, Validation};
+use super::position::{Buffered, OwnedPartition, Progress, Validation};
 use super::{Consumer, Purpose};
 use crate::base::config::AutoOffsetReset;
 use crate::base::ids::{BrokerId, NodeId, Offset, TopicPartition};
@@ -16,9 +16,9 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 impl Consumer {
-    /// While a commit before a rebalance is awaited, nothing more is fetched or returned.
-    const fn is_frozen(&self) -> bool {
-        self.membership.preparing_until.is_some()
+    /// While a commit before an eager rebalance is awaited, nothing more is fetched or returned.
+    fn is_frozen(&self) -> bool {
+        self.membership.preparing_until.is_some() && !self.is_cooperative()
     }
 
     /// Sends one fetch to each leader that has none in flight, for the partitions without
@@ -36,7 +36,8 @@ impl Consumer {
             let Some(position) = owned.position() else {
                 continue;
             };
-            if !owned.buffered.is_empty() || owned.validation != Validation::Settled {
+            let is_settled = owned.validation == Validation::Settled;
+            if owned.is_paused || !owned.buffered.is_empty() || !is_settled {
                 continue;
             }
             let Some((leader, leader_epoch)) = self.metadata.leader(*topic_partition) else {
@@ -241,6 +242,18 @@ impl Consumer {
         out.arm_at(Timer::FetchBackoff(broker), at);
     }
 
+    /// The first partition with buffered records that is not paused, and its place. What was fetched
+    /// of a paused partition waits.
+    fn next_buffered(&self) -> Option<(usize, TopicPartition)> {
+        let is_paused = |id| {
+            let owned = self.partitions.get(id);
+            owned.is_some_and(|owned: &OwnedPartition| owned.is_paused)
+        };
+        let mut buffered = self.buffered.iter().enumerate();
+        let next = buffered.find(|(_, id)| !is_paused(id));
+        next.map(|(at, id)| (at, *id))
+    }
+
     /// The records that `poll` returns: buffered partitions one after another, up to
     /// `max.poll.records`. Positions move past them.
     ///
@@ -253,15 +266,15 @@ impl Consumer {
         }
         let max = usize::try_from(self.config().max_poll_records).unwrap_or(usize::MAX);
         while records.len() < max
-            && let Some(topic_partition) = self.buffered.front().copied()
+            && let Some((at, topic_partition)) = self.next_buffered()
         {
             let Some(owned) = self.partitions.get_mut(&topic_partition) else {
-                self.buffered.pop_front();
+                self.buffered.remove(at);
                 continue;
             };
             let Progress::At(mut position) = owned.progress else {
                 owned.buffered.clear();
-                self.buffered.pop_front();
+                self.buffered.remove(at);
                 continue;
             };
             while records.len() < max
@@ -293,7 +306,7 @@ impl Consumer {
             }
             owned.progress = Progress::At(position);
             if owned.buffered.is_empty() {
-                self.buffered.pop_front();
+                self.buffered.remove(at);
             }
         }
         records

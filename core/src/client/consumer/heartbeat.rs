@@ -1,5 +1,6 @@
 //! The heartbeat thread: it keeps the membership while the application is busy.
 
+use super::app::App;
 use super::{Consumer, Purpose};
 use crate::base::ids::{MemberId, NodeId};
 use crate::base::timer::Timer;
@@ -18,6 +19,8 @@ pub(super) struct HeartbeatThread {
     is_enabled: bool,
     /// Failed heartbeats in a row.
     failures: u32,
+    /// Without a thread of its own: whether a heartbeat is due that only `poll` can send.
+    is_due: bool,
     /// When the session runs out if no heartbeat is answered until then.
     session_expires_at: SimTime,
 }
@@ -36,6 +39,7 @@ impl Consumer {
     pub(super) fn enable_heartbeat(&mut self, out: &mut Out) {
         self.heartbeat.is_enabled = true;
         self.heartbeat.failures = 0;
+        self.heartbeat.is_due = false;
         out.arm(
             Timer::Heartbeat,
             Span::from_millis(self.config().heartbeat_interval_ms),
@@ -61,6 +65,12 @@ impl Consumer {
         if state == MemberState::Unjoined || state == MemberState::PreparingRebalance {
             // The coordinator counts the parked JoinGroup as a sign of life.
             self.heartbeat.disable(out);
+            return;
+        }
+        if self.settings.history.single_threaded_consumer
+            && (self.app != App::Polling || self.membership.rejoin_needed)
+        {
+            self.heartbeat.is_due = true;
             return;
         }
         let Some(coordinator) = self.coordinator else {
@@ -89,6 +99,14 @@ impl Consumer {
             Timer::Heartbeat,
             Span::from_millis(self.config().heartbeat_interval_ms),
         );
+    }
+
+    /// Sends the heartbeat that was due while the application did not poll (0.9 and 0.10.0).
+    pub(super) fn beat_if_due(&mut self, out: &mut Out) {
+        if self.heartbeat.is_due && !self.membership.rejoin_needed {
+            self.heartbeat.is_due = false;
+            self.on_heartbeat_timer(out);
+        }
     }
 
     /// Takes in the answer to a heartbeat that was sent under this generation and member id.
@@ -170,7 +188,8 @@ impl Consumer {
     /// No heartbeat has been answered for a whole session: the coordinator is looked up again.
     /// Nothing is revoked; the consumer goes on until somebody tells it that it is out.
     pub(super) fn on_session_timeout(&mut self, out: &mut Out) {
-        if !self.heartbeat.is_enabled {
+        let polls = self.app == App::Polling || !self.settings.history.single_threaded_consumer;
+        if !self.heartbeat.is_enabled || !polls {
             return;
         }
         if let Some(coordinator) = self.coordinator {

@@ -1,6 +1,7 @@
 //! Finding the coordinator, joining, syncing.
 
-use super::{Consumer, PrepareCommit, Purpose};
+use super::app::App;
+use super::{Consumer, Purpose};
 use crate::assignor::lag_aware::Weights;
 use crate::assignor::{Assignor, AssignorMember, ClusterTopic};
 use crate::base::ids::{MemberId, NodeId, TopicId, TopicPartition};
@@ -21,7 +22,9 @@ use std::sync::Arc;
 impl Consumer {
     /// Asks for the coordinator, unless that is under way.
     pub(super) fn look_up(&mut self, out: &mut Out) {
-        if self.coordinator.is_some() || self.is_looking_up {
+        let is_busy = matches!(self.app, App::Processing(_));
+        let has_thread = !self.settings.history.single_threaded_consumer;
+        if self.coordinator.is_some() || self.is_looking_up || (is_busy && !has_thread) {
             return;
         }
         match self.metadata.pick_broker(out.now) {
@@ -108,8 +111,9 @@ impl Consumer {
         }
         self.membership.needs_join_prepare = true;
         if self.membership.pending_assignment.take().is_some() {
-            // The leader was waiting for metadata, not for an answer.
+            // The leader was waiting for metadata or for its assignor, not for an answer.
             self.membership.call_in_flight = false;
+            out.cancel(Timer::AssignmentDone);
         }
         self.become_state(MemberState::Unjoined, out);
     }
@@ -164,7 +168,8 @@ impl Consumer {
     /// # Source
     /// `AbstractCoordinator.joinGroupIfNeeded`.
     pub(super) fn join_step(&mut self, out: &mut Out) {
-        if self.membership.call_in_flight {
+        let is_wanted = self.membership.rejoin_needed && self.membership.assigned.is_none();
+        if self.membership.call_in_flight || !is_wanted || self.app != App::Polling {
             return;
         }
         if out.now < self.membership.retry_at {
@@ -180,75 +185,15 @@ impl Consumer {
         self.send_join(out);
     }
 
-    /// `onJoinPrepare`: a last commit, then the partitions go. False while the commit is awaited.
-    fn prepare_join(&mut self, out: &mut Out) -> bool {
-        let rebalance_timeout = Span::from_millis(self.config().max_poll_interval_ms);
-        if self.config().enable_auto_commit && !self.partitions.is_empty() {
-            if self.membership.preparing_until.is_none() {
-                self.membership.prepare_commit = PrepareCommit::Wanted;
-                out.arm(Timer::PrepareCommit, rebalance_timeout);
-            }
-            let until = *self
-                .membership
-                .preparing_until
-                .get_or_insert(out.now + rebalance_timeout);
-            if out.now < until {
-                if self.membership.prepare_commit == PrepareCommit::Wanted {
-                    self.membership.prepare_commit = self.commit_before_rebalance(out);
-                }
-                if self.membership.prepare_commit == PrepareCommit::InFlight {
-                    return false;
-                }
-            }
-        }
-        self.membership.preparing_until = None;
-        self.membership.prepare_commit = PrepareCommit::Settled;
-        out.cancel(Timer::PrepareCommit);
-        self.remember_lags();
-        self.give_up_partitions(out);
-        self.membership.is_leader = false;
-        true
-    }
-
-    /// Eager: everything goes before JoinGroup. Without a membership it is lost already.
-    fn give_up_partitions(&mut self, out: &mut Out) {
-        let partitions: Arc<[TopicPartition]> = self.partitions.keys().copied().collect();
-        let generation_id = self.membership.generation_id;
-        if generation_id == -1 || self.membership.member_id.is_empty() {
-            if !partitions.is_empty() {
-                self.client_log(
-                    "Giving away all assigned partitions as lost since generation/memberID has \
-                     been reset, indicating that consumer is in old state or no longer part of the \
-                     group",
-                    out,
-                );
-                let names = self.names(&partitions);
-                self.client_log(&format!("Lost previously assigned partitions {names}"), out);
-                out.trace(TraceEvent::PartitionsLost { partitions });
-            }
-        } else {
-            if !partitions.is_empty() {
-                let names = self.names(&partitions);
-                self.client_log(
-                    &format!("Revoke previously assigned partitions {names}"),
-                    out,
-                );
-            }
-            out.trace(TraceEvent::PartitionsRevoked {
-                partitions,
-                generation_id,
-            });
-        }
-        self.drop_partitions();
-    }
-
     fn send_join(&mut self, out: &mut Out) {
         let Some(coordinator) = self.coordinator else {
             return;
         };
         self.client_log("(Re-)joining group", out);
         self.become_state(MemberState::PreparingRebalance, out);
+        self.membership.joined_topics = Some(self.settings.topics.clone());
         let config = self.config();
+        let has_reasons = !self.settings.history.single_threaded_consumer;
         let reason = &self.membership.rejoin_reason;
         let request = JoinGroupRequest {
             group_id: self.group(),
@@ -263,10 +208,14 @@ impl Consumer {
                 .iter()
                 .map(|name| (name.clone(), Arc::new(self.subscription(name))))
                 .collect(),
-            reason: (!reason.is_empty()).then(|| shortened(reason)),
-            version: JOIN_GROUP_VERSION,
+            reason: (has_reasons && !reason.is_empty()).then(|| shortened(reason)),
+            version: if has_reasons {
+                JOIN_GROUP_VERSION
+            } else {
+                JOIN_GROUP_VERSION_OF_OLD
+            },
         };
-        let longest = Span::from_millis(config.max_poll_interval_ms) + JOIN_GRACE;
+        let longest = self.rebalance_timeout() + JOIN_GRACE;
         let timeout = self.request_timeout().max(longest);
         let body = Request::JoinGroup(request);
         let correlation = out.request(NodeId::Broker(coordinator), body, timeout);
@@ -282,7 +231,7 @@ impl Consumer {
             .and_then(|assignor| assignor.user_data(memory.map(|(_, memory)| memory)));
         Subscription {
             topics: self.settings.topics.clone(),
-            owned_partitions: Vec::new(),
+            owned_partitions: self.partitions.keys().copied().collect(),
             generation_id: self.membership.generation_id,
             rack_id: None,
             user_data: user_data.map(Arc::new),
@@ -290,7 +239,7 @@ impl Consumer {
     }
 
     /// The assignor in use learns what its member was given.
-    fn remember(&mut self, assignment: &[TopicPartition]) {
+    pub(super) fn remember(&mut self, assignment: &[TopicPartition]) {
         let Some(name) = self.membership.protocol_name.clone() else {
             return;
         };
@@ -305,7 +254,7 @@ impl Consumer {
     }
 
     /// For assignors that look at it: how far behind it is, as it knows.
-    fn remember_lags(&mut self) {
+    pub(super) fn remember_lags(&mut self) {
         for (_, memory) in &mut self.membership.memories {
             let lags = memory.partitions.iter().map(|id| {
                 let owned = self.partitions.get(id);
@@ -391,7 +340,9 @@ impl Consumer {
             .protocol_name
             .clone_from(&response.protocol_name);
         self.become_state(MemberState::CompletingRebalance, out);
-        self.enable_heartbeat(out);
+        if !self.settings.history.no_heartbeat_before_sync {
+            self.enable_heartbeat(out);
+        }
         let text = format!(
             "Successfully joined group with generation {}",
             self.generation_text()
@@ -410,8 +361,21 @@ impl Consumer {
             self.membership.pending_assignment = Some(response.clone());
             self.membership.call_in_flight = true;
         } else {
-            self.compute_assignment(&response.members, out);
+            self.begin_assignment(response, out);
         }
+    }
+
+    /// The assignor begins; it may take its time.
+    fn begin_assignment(&mut self, response: &JoinGroupResponse, out: &mut Out) {
+        let takes = self.settings.processing.assignor_time;
+        if takes == Span::ZERO {
+            self.compute_assignment(&response.members, out);
+            return;
+        }
+        self.membership.pending_assignment = Some(response.clone());
+        self.membership.call_in_flight = true;
+        self.membership.assignor_until = Some(out.now + takes);
+        out.arm(Timer::AssignmentDone, takes);
     }
 
     fn generation_text(&self) -> String {
@@ -439,14 +403,21 @@ impl Consumer {
         self.metadata.is_stale() && (is_new || self.metadata.version() == 0)
     }
 
-    /// Metadata have come: the assignment can be computed if they cover the group's topics.
+    /// Metadata have come, or the assignor has had its time: the assignment can be computed if they
+    /// cover the group's topics.
     pub(super) fn resume_assignment(&mut self, out: &mut Out) {
-        if !self.metadata.covers_wanted() {
+        let until = self.membership.assignor_until;
+        if !self.metadata.covers_wanted() || until.is_some_and(|until| out.now < until) {
             return;
         }
         if let Some(response) = self.membership.pending_assignment.take() {
             self.membership.call_in_flight = false;
-            self.compute_assignment(&response.members, out);
+            if until.is_some() {
+                self.membership.assignor_until = None;
+                self.compute_assignment(&response.members, out);
+            } else {
+                self.begin_assignment(&response, out);
+            }
         }
     }
 
@@ -579,7 +550,7 @@ impl Consumer {
             protocol_name: self.membership.protocol_name.clone(),
             assignments,
         };
-        let longest = Span::from_millis(self.config().max_poll_interval_ms) + JOIN_GRACE;
+        let longest = self.rebalance_timeout() + JOIN_GRACE;
         let timeout = self.request_timeout().max(longest);
         let body = Request::SyncGroup(request);
         let correlation = out.request(NodeId::Broker(coordinator), body, timeout);
@@ -591,6 +562,41 @@ impl Consumer {
             },
         );
         self.membership.call_in_flight = true;
+    }
+
+    /// How long a member may take to join again.
+    pub(super) fn rebalance_timeout(&self) -> Span {
+        let config = self.config();
+        Span::from_millis(if self.settings.history.single_threaded_consumer {
+            config.session_timeout_ms
+        } else {
+            config.max_poll_interval_ms
+        })
+    }
+
+    /// The assignment has come: the consumer is in its group. The callbacks run in `poll`.
+    fn on_synced(
+        &mut self,
+        generation_id: i32,
+        assignment: &Arc<Vec<TopicPartition>>,
+        out: &mut Out,
+    ) {
+        self.membership.rejoin_needed = false;
+        self.membership.rejoin_reason = Arc::from("");
+        self.membership.failures = 0;
+        self.membership.assigned = Some((generation_id, assignment.clone()));
+        let text = format!(
+            "Successfully synced group in generation {}",
+            self.generation_text()
+        );
+        self.client_log(&text, out);
+        self.become_state(MemberState::Stable, out);
+        if self.settings.history.no_heartbeat_before_sync {
+            self.enable_heartbeat(out);
+        }
+        if self.app == App::Polling {
+            self.complete_join(out);
+        }
     }
 
     /// Takes in the answer to SyncGroup.
@@ -613,7 +619,7 @@ impl Consumer {
         match response.error_code {
             ErrorCode::None => {
                 if is_current && self.membership.state == MemberState::CompletingRebalance {
-                    self.complete_join(&response.assignment, out);
+                    self.on_synced(generation_id, &response.assignment, out);
                 } else {
                     self.join_failed("IllegalGenerationException", false, out);
                 }
@@ -640,35 +646,6 @@ impl Consumer {
             _ => self.fatal("KafkaException"),
         }
     }
-
-    /// `onJoinComplete`: takes the assignment over.
-    fn complete_join(&mut self, assignment: &Arc<Vec<TopicPartition>>, out: &mut Out) {
-        self.membership.rejoin_needed = false;
-        self.membership.rejoin_reason = Arc::from("");
-        self.membership.needs_join_prepare = true;
-        self.membership.failures = 0;
-        let text = format!(
-            "Successfully synced group in generation {}",
-            self.generation_text()
-        );
-        self.client_log(&text, out);
-        self.become_state(MemberState::Stable, out);
-        let added: Arc<[TopicPartition]> = assignment
-            .iter()
-            .copied()
-            .filter(|id| !self.partitions.contains_key(id))
-            .collect();
-        self.take_partitions(assignment);
-        self.remember(assignment);
-        let names = self.names(&added);
-        self.client_log(&format!("Adding newly assigned partitions: {names}"), out);
-        self.auto_commit_at = out.now + self.auto_commit_interval();
-        out.trace(TraceEvent::PartitionsAssigned {
-            added,
-            owned: Arc::from(assignment.as_slice()),
-            generation_id: self.membership.generation_id,
-        });
-    }
 }
 
 /// At most as much of a reason as a request carries (KIP-800).
@@ -684,5 +661,7 @@ const REASON_CHARS_MAX: usize = 255;
 const PROTOCOL_TYPE: &str = "consumer";
 /// Added to the rebalance timeout: JoinGroup and SyncGroup may take so much longer.
 const JOIN_GRACE: Span = Span(5_000_000);
+/// `JoinGroup` of 0.9 and 0.10.0: the session timeout is the rebalance timeout, too.
+const JOIN_GROUP_VERSION_OF_OLD: i16 = 0;
 /// `JoinGroup` with `MEMBER_ID_REQUIRED`, reasons and `SkipAssignment`.
 const JOIN_GROUP_VERSION: i16 = 9;

@@ -40,6 +40,11 @@ pub struct OwnedPartition {
     pub(super) validation: Validation,
     /// The replica to read from, and until when (KIP-392); unset reads from the leader.
     pub(super) preferred: Option<(BrokerId, SimTime)>,
+    /// Whether `pause()` keeps it from being read.
+    pub is_paused: bool,
+    /// Where `seekToBeginning()` or `seekToEnd()` wants it; unset leaves it to the reset policy.
+    #[serde(skip)]
+    pub(super) seeks_to: Option<OffsetQuery>,
     #[serde(skip)]
     pub(super) buffered: VecDeque<Buffered>,
 }
@@ -92,6 +97,8 @@ impl OwnedPartition {
             leader: None,
             validation: Validation::Settled,
             preferred: None,
+            is_paused: false,
+            seeks_to: None,
             buffered: VecDeque::new(),
         }
     }
@@ -128,10 +135,10 @@ impl OwnedPartition {
 }
 
 impl Consumer {
-    /// Nothing is owned any more.
-    pub(super) fn drop_partitions(&mut self) {
-        self.partitions.clear();
-        self.buffered.clear();
+    /// These are not owned any more.
+    pub(super) fn drop_partitions(&mut self, going: &[TopicPartition]) {
+        self.partitions.retain(|id, _| !going.contains(id));
+        self.buffered.retain(|id| !going.contains(id));
     }
 
     /// Owns exactly `assignment` from now on; what it owned before keeps its cursors.
@@ -192,20 +199,28 @@ impl Consumer {
         }
     }
 
-    fn reset_positions(&mut self, partitions: &[TopicPartition], out: &mut Out) {
-        let query = match self.config().auto_offset_reset {
-            AutoOffsetReset::Latest
-                if self.config().isolation_level == IsolationLevel::ReadCommitted =>
-            {
-                OffsetQuery::LastStable
-            }
-            AutoOffsetReset::Latest => OffsetQuery::Latest,
-            AutoOffsetReset::Earliest => OffsetQuery::Earliest,
-            AutoOffsetReset::None => {
-                self.fail(&Arc::from("NoOffsetForPartitionException"), out);
-                return;
-            }
+    /// Where a partition without a committed offset is read from; unset when the application must
+    /// decide.
+    fn query_for(&self, id: TopicPartition) -> Option<OffsetQuery> {
+        let sought = self.partitions.get(&id).and_then(|owned| owned.seeks_to);
+        let latest = if self.config().isolation_level == IsolationLevel::ReadCommitted {
+            OffsetQuery::LastStable
+        } else {
+            OffsetQuery::Latest
         };
+        match (sought, self.config().auto_offset_reset) {
+            (Some(OffsetQuery::Latest), _) | (None, AutoOffsetReset::Latest) => Some(latest),
+            (Some(sought), _) => Some(sought),
+            (None, AutoOffsetReset::Earliest) => Some(OffsetQuery::Earliest),
+            (None, AutoOffsetReset::None) => None,
+        }
+    }
+
+    fn reset_positions(&mut self, partitions: &[TopicPartition], out: &mut Out) {
+        if partitions.iter().any(|id| self.query_for(*id).is_none()) {
+            self.fail(&Arc::from("NoOffsetForPartitionException"), out);
+            return;
+        }
         let mut by_leader: BTreeMap<BrokerId, Vec<TopicPartition>> = BTreeMap::new();
         let mut is_leader_missing = false;
         for topic_partition in partitions {
@@ -218,7 +233,10 @@ impl Consumer {
         }
         for (leader, partitions) in by_leader {
             let request = ListOffsetsRequest {
-                partitions: partitions.iter().map(|id| (*id, query)).collect(),
+                partitions: partitions
+                    .iter()
+                    .filter_map(|id| Some((*id, self.query_for(*id)?)))
+                    .collect(),
             };
             let body = Request::ListOffsets(request);
             let correlation = out.request(NodeId::Broker(leader), body, self.request_timeout());
@@ -299,6 +317,7 @@ impl Consumer {
                 continue;
             };
             owned.progress = Progress::At(*offset);
+            owned.seeks_to = None;
             let name = self.names(&[*topic_partition]);
             self.client_log(
                 &format!("Resetting offset for partition {name} to position {offset}."),
@@ -326,7 +345,11 @@ impl Consumer {
     pub(super) fn positions_failed(&mut self, partitions: &[TopicPartition], out: &mut Out) {
         for topic_partition in partitions {
             if let Some(owned) = self.asked_mut(*topic_partition) {
-                owned.progress = Progress::Unknown;
+                owned.progress = if owned.seeks_to.is_some() {
+                    Progress::NeedsReset
+                } else {
+                    Progress::Unknown
+                };
             }
         }
         self.back_off_positions(out);

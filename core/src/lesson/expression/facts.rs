@@ -162,6 +162,10 @@ pub const EVENT_FILTERS: &[(&str, &[&str])] = &[
         "record-processed",
         &["client", "group", "topic", "partition", "flag"],
     ),
+    (
+        "record-skipped",
+        &["client", "group", "topic", "partition", "value", "flag"],
+    ),
     ("commit-succeeded", &["client", "group"]),
     ("commit-failed", &["client", "group", "error", "contains"]),
     ("poll-timeout-expired", &["client", "group"]),
@@ -561,6 +565,16 @@ impl<'a> Facts<'a> {
                 ..
             } => Self {
                 value: Some(value),
+                ..self.on(topic_partition)
+            },
+            TraceEvent::RecordSkipped {
+                topic_partition,
+                value,
+                commits,
+                ..
+            } => Self {
+                value: Some(value),
+                flag: Some(*commits),
                 ..self.on(topic_partition)
             },
             TraceEvent::RecordProcessed {

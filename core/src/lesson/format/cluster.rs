@@ -8,15 +8,15 @@ use crate::kernel::limits::{
     ACTIONS_MAX, BROKERS_MAX, CLIENTS_MAX, CONTROLLERS_MAX, PARTITIONS_MAX, RECORD_TEXT_BYTES_MAX,
 };
 use crate::kernel::network::LinkConfig;
-use crate::kernel::time::{SimTime, Span, parse_span};
+use crate::kernel::time::{SimTime, Span};
 use crate::lesson::error::Problem;
 use crate::lesson::reader::{Reader, Table, found, integer, plain};
 use crate::lesson::settings::{self, SetError};
 use crate::sim::action;
 use crate::sim::command::{AdminAction, Command};
 use crate::sim::scenario::{
-    Arrivals, BrokerSpec, CONSOLE, CommitStyle, ConsumerSpec, Keys, OutputSpec, Processing,
-    ProcessingTime, ProducerSpec, RecordRule, RestartPolicy, Scenario, TopicSpec, Workload,
+    Arrivals, BrokerSpec, CONSOLE, ConsumerSpec, Keys, OutputSpec, Processing, ProcessingTime,
+    ProducerSpec, RecordRule, RestartPolicy, Scenario, TopicSpec, Workload, parse_partition,
 };
 use std::sync::Arc;
 
@@ -331,7 +331,10 @@ fn read_consumer<'a>(
     scenario: &Scenario,
 ) -> Option<ConsumerSpec> {
     let name = reader.required_text(table, "name", "the consumer's name")?;
-    reader.require(table, "topics", "the topics that it subscribes to");
+    let assign = read_assign(reader, table, scenario);
+    if assign.is_empty() {
+        reader.require(table, "topics", "the topics that it subscribes to");
+    }
     let mut topics = reader.texts(table, "topics");
     topics.sort();
     topics.dedup();
@@ -352,20 +355,20 @@ fn read_consumer<'a>(
             ProcessingTime::Fixed(Span::ZERO)
         }),
     };
-    let commit = reader.choice(
-        table,
-        "commit",
-        &[
-            ("none", CommitStyle::None),
-            ("sync-after-batch", CommitStyle::SyncAfterBatch),
-            ("async-after-batch", CommitStyle::AsyncAfterBatch),
-        ],
-    );
-    let processing = Processing {
+    let mut processing = Processing {
         time,
         rules: read_rules(reader, table),
-        commit: commit.unwrap_or_default(),
+        ..Processing::default()
     };
+    for (name, expected, _) in Processing::SETTINGS {
+        let given = table.get(name).and_then(|value| plain(value.get_ref()));
+        if let Some(value) = given
+            && processing.set(name, &value) == Some(false)
+        {
+            let problem = Problem::expected(expected, format!("{value:?}"));
+            reader.fault_in(table, name, problem);
+        }
+    }
     Some(ConsumerSpec {
         output: read_output(reader, table, &name, scenario),
         restart: read_restart(reader, table),
@@ -373,21 +376,46 @@ fn read_consumer<'a>(
         name,
         config,
         topics,
+        assign,
         processing,
     })
+}
+
+/// Partitions by hand: `orders-0`.
+fn read_assign<'a>(
+    reader: &mut Reader<'a>,
+    table: &Table<'a>,
+    scenario: &Scenario,
+) -> Vec<(Arc<str>, u32)> {
+    let mut assign = Vec::new();
+    for text in reader.texts(table, "assign") {
+        let Some(partition) = parse_partition(&text) else {
+            let expected = "partitions such as orders-0";
+            reader.fault_in(
+                table,
+                "assign",
+                Problem::expected(expected, format!("{text:?}")),
+            );
+            continue;
+        };
+        check_topic(reader, table, "assign", &partition.0, scenario);
+        assign.push(partition);
+    }
+    if !assign.is_empty() && table.get("topics").is_some() {
+        let reason = String::from("a consumer either subscribes to topics or assigns partitions");
+        reader.fault_in(table, "assign", Problem::Contradiction { reason });
+    }
+    assign
 }
 
 fn read_rules<'a>(reader: &mut Reader<'a>, table: &Table<'a>) -> Vec<(Arc<str>, RecordRule)> {
     let mut rules = Vec::new();
     for (value, text, start) in reader.pairs(table, "on") {
-        let rule = match text.as_str() {
-            "crash" => Some(RecordRule::Crashes),
-            _ => parse_span(&text).ok().map(RecordRule::Takes),
-        };
-        if let Some(rule) = rule {
+        if let Some(rule) = RecordRule::parse(&text) {
             rules.push((Arc::from(value), rule));
         } else {
-            let problem = Problem::expected("a time such as 15m, or crash", format!("{text:?}"));
+            let expected = "a time such as 15m, crash, skip or skip-and-commit";
+            let problem = Problem::expected(expected, format!("{text:?}"));
             reader.fault(start, &format!("{}.on.{value}", table.path), problem);
         }
     }

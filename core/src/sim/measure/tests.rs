@@ -27,11 +27,13 @@ fn scenario() -> Scenario {
             ..ConsumerConfig::default()
         },
         topics: vec![Arc::from("foo")],
+        assign: Vec::new(),
         start_at: None,
         processing: Processing {
             time: ProcessingTime::Fixed(Span::ZERO),
             rules: Vec::new(),
             commit: CommitStyle::None,
+            ..Processing::default()
         },
         restart: RestartPolicy::Never,
         output: None,

@@ -3,12 +3,14 @@
 use super::Sim;
 use super::links::Connections;
 use super::slot::{Event, Node, Slot};
-use crate::base::config::ProducerConfig;
+use crate::base::config::{HistoryConfig, ProducerConfig};
 use crate::base::ids::{
     BrokerId, CONSUMER_OFFSETS, ClientId, ControllerId, NodeId, TRANSACTION_STATE,
 };
 use crate::client::admin::Admin;
-use crate::client::consumer::{CommitMode, Consumer, ConsumerSettings, ProcessingSettings};
+use crate::client::consumer::{
+    CommitMode, Consumer, ConsumerSettings, ProcessingSettings, RecordEffect,
+};
 use crate::client::producer::Producer;
 use crate::controller::quorum::QuorumDisk;
 use crate::controller::{Controller, ControllerStart};
@@ -16,7 +18,7 @@ use crate::kernel::limits::{BROKERS_MAX, CLIENTS_MAX, CONTROLLERS_MAX, PARTITION
 use crate::kernel::network::Network;
 use crate::kernel::queue::EventQueue;
 use crate::kernel::rng::Stream;
-use crate::kernel::time::{SimTime, Span};
+use crate::kernel::time::SimTime;
 use crate::node::broker::{Broker, BrokerStart};
 use crate::node::client::{Client, ClientStart, Load};
 use crate::sim::scenario::{
@@ -299,7 +301,7 @@ impl Sim {
                 start.producer = Some(producer);
                 start.output_topic = Some(output.topic.clone());
             }
-            let settings = consumer_settings(spec);
+            let settings = consumer_settings(spec, scenario.history);
             start.consumer = Some(Consumer::new(settings, bootstrap, stream("consumer")));
         } else {
             let config = ProducerConfig {
@@ -428,13 +430,14 @@ fn intern(scenario: &Scenario) -> Arc<[Arc<str>]> {
         .for_each(|producer| add(&producer.workload.topic));
     for consumer in &scenario.consumers {
         consumer.topics.iter().for_each(&mut add);
+        consumer.assign.iter().for_each(|(topic, _)| add(topic));
         consumer.output.iter().for_each(|output| add(&output.topic));
     }
     add(&Arc::from(TRANSACTION_STATE));
     Arc::from(names)
 }
 
-fn consumer_settings(spec: &ConsumerSpec) -> ConsumerSettings {
+fn consumer_settings(spec: &ConsumerSpec, history: HistoryConfig) -> ConsumerSettings {
     let client_id = spec
         .config
         .client_id
@@ -451,6 +454,8 @@ fn consumer_settings(spec: &ConsumerSpec) -> ConsumerSettings {
         client_id,
         config,
         topics,
+        assign: spec.assign.clone(),
+        history,
         processing: processing_settings(&spec.processing, is_transactional),
         has_output: spec.output.is_some(),
     }
@@ -462,20 +467,24 @@ fn processing_settings(processing: &Processing, is_transactional: bool) -> Proce
         ProcessingTime::Uniform(low, high) => (low, high, false),
         ProcessingTime::Exponential(mean) => (mean, mean, true),
     };
-    let rules: Vec<(Arc<str>, Option<Span>)> = processing
+    let rules: Vec<(Arc<str>, RecordEffect)> = processing
         .rules
         .iter()
         .map(|(value, rule)| {
-            let takes = match rule {
-                RecordRule::Takes(span) => Some(*span),
-                RecordRule::Crashes => None,
+            let effect = match rule {
+                RecordRule::Takes(span) => RecordEffect::Takes(*span),
+                RecordRule::Crashes => RecordEffect::Crashes,
+                RecordRule::Skips => RecordEffect::Skips { commits: false },
+                RecordRule::SkipsAndCommits => RecordEffect::Skips { commits: true },
             };
-            (value.clone(), takes)
+            (value.clone(), effect)
         })
         .collect();
     let commit = match processing.commit {
         CommitStyle::None => CommitMode::Never,
         CommitStyle::SyncAfterBatch => CommitMode::Sync,
+        CommitStyle::SyncAfterRecord => CommitMode::SyncEach,
+        CommitStyle::SyncBeforeBatch => CommitMode::SyncBefore,
         CommitStyle::AsyncAfterBatch => CommitMode::Async,
     };
     let commit = if is_transactional {
@@ -487,5 +496,9 @@ fn processing_settings(processing: &Processing, is_transactional: bool) -> Proce
         time,
         rules,
         commit,
+        on_commit_error: processing.on_commit_error,
+        commits_on_revoke: processing.commits_on_revoke,
+        read_ahead: processing.read_ahead,
+        assignor_time: processing.assignor_time,
     }
 }

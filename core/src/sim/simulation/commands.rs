@@ -5,6 +5,7 @@ use super::slot::{Event, Node};
 use crate::base::ids::{
     BrokerId, CONSUMER_OFFSETS, ClientId, ControllerId, GroupId, NodeId, TRANSACTION_STATE,
 };
+use crate::client::consumer::ApplicationCall;
 use crate::kernel::limits::RECORD_TEXT_BYTES_MAX;
 use crate::kernel::rng::Stream;
 use crate::kernel::time::Span;
@@ -50,6 +51,17 @@ impl Sim {
             Command::RestartClient(id) => {
                 self.known_client(*id)?;
                 Ok(())
+            }
+            Command::Call(id, call) => {
+                self.check_client(*id, true)?;
+                match call {
+                    ApplicationCall::Seek(topic, partition, _)
+                    | ApplicationCall::Pause(topic, partition)
+                    | ApplicationCall::Resume(topic, partition) => {
+                        self.check_partition(topic, Some(*partition))
+                    }
+                    ApplicationCall::Subscribe(_) | ApplicationCall::EnforceRebalance => Ok(()),
+                }
             }
             Command::Send {
                 topic,
@@ -217,6 +229,11 @@ impl Sim {
             | Command::PauseClient(_, span) => {
                 self.pause(node, span, cause);
             }
+            Command::Call(_, call) => self.run_handler(node, cause, |process, out| {
+                if let Node::Client(client) = process {
+                    client.call(call, out);
+                }
+            }),
             Command::Send {
                 topic,
                 key,
@@ -298,6 +315,7 @@ impl Sim {
             | Command::StopClient(id)
             | Command::KillClient(id)
             | Command::RestartClient(id)
+            | Command::Call(id, _)
             | Command::PauseClient(id, _) => NodeId::Client(*id),
             Command::Send { .. } | Command::Admin(_) | Command::DeleteRecords { .. } => {
                 NodeId::Client(self.scenario.console())

@@ -6,7 +6,7 @@ use crate::base::ids::{
     BrokerId, CONSUMER_OFFSETS, ClientId, ControllerId, CorrelationId, GroupId, InstanceId,
     MemberId, NodeId, TRANSACTION_STATE, TopicPartition,
 };
-use crate::client::consumer::{App, Consumer, OwnedPartition};
+use crate::client::consumer::{App, Consumer, OwnedPartition, Work};
 use crate::controller::Controller;
 use crate::coordinator::{ClassicGroup, JoinPhase};
 use crate::kernel::time::Span;
@@ -510,23 +510,11 @@ fn fill_consumer(view: &mut ConsumerView, consumer: &Consumer) {
     view.member_id = consumer.member_id().clone();
     view.generation_id = consumer.generation_id();
     view.coordinator = consumer.coordinator();
-    view.activity = match consumer.app() {
-        App::Polling | App::Closing(_) => Activity::Polling,
-        App::Committing => Activity::Committing,
-        App::Failed(exception) => Activity::Failed(exception.clone()),
-        App::Processing(work) => Activity::Processing {
-            topic_partition: work.topic_partition,
-            offset: work.offset,
-            record_id: work.record.record_id,
-            value: work
-                .record
-                .as_text()
-                .cloned()
-                .unwrap_or_else(|| Arc::from("")),
-            since: work.since,
-            until: work.until,
-            records_left: u32::try_from(work.queue.len()).unwrap_or(u32::MAX),
-        },
+    view.activity = match (consumer.app(), consumer.delivery()) {
+        (App::Polling | App::Committing, Some(work)) | (App::Processing(work), _) => working(work),
+        (App::Polling | App::Closing(_), _) => Activity::Polling,
+        (App::Committing, None) => Activity::Committing,
+        (App::Failed(exception), _) => Activity::Failed(exception.clone()),
     };
     view.partitions = consumer
         .partitions()
@@ -538,12 +526,29 @@ fn fill_consumer(view: &mut ConsumerView, consumer: &Consumer) {
                 processed: owned.processed,
                 committed: owned.committed,
                 high_watermark: owned.high_watermark,
+                is_paused: owned.is_paused,
             },
         )
         .collect();
     view.records_buffered = consumer.records_buffered();
     view.records_processed = consumer.records_processed();
     view.last_poll_at = consumer.last_poll_at();
+}
+
+fn working(work: &Work) -> Activity {
+    Activity::Processing {
+        topic_partition: work.topic_partition,
+        offset: work.offset,
+        record_id: work.record.record_id,
+        value: work
+            .record
+            .as_text()
+            .cloned()
+            .unwrap_or_else(|| Arc::from("")),
+        since: work.since,
+        until: work.until,
+        records_left: u32::try_from(work.queue.len()).unwrap_or(u32::MAX),
+    }
 }
 
 fn segment_view(segment: &Segment) -> SegmentView {

@@ -31,11 +31,13 @@ fn scenario(seed: u64) -> Arc<Scenario> {
             name: Arc::from(name),
             config,
             topics: vec![Arc::from("orders")],
+            assign: Vec::new(),
             start_at: Some(SimTime::from_millis(1_000)),
             processing: Processing {
                 time: ProcessingTime::Fixed(Span::from_millis(20)),
                 rules: vec![],
                 commit: CommitStyle::None,
+                ..Processing::default()
             },
             restart: RestartPolicy::Never,
             output: None,
