@@ -8,11 +8,13 @@ use terrarium_core::base::config::Acks;
 use terrarium_core::base::ids::{
     BrokerId, CorrelationId, GroupId, NodeId, Offset, PacketId, RecordId, TopicPartition,
 };
+use terrarium_core::client::consumer::ReadAhead;
 use terrarium_core::coordinator::NO_RECORD_ID;
 use terrarium_core::kernel::time::{SimTime, Span};
 use terrarium_core::log::partition_log::PartitionLog;
 use terrarium_core::node::broker::Broker;
 use terrarium_core::replication::partition::Partition;
+use terrarium_core::sim::scenario::CommitStyle;
 use terrarium_core::sim::simulation::{Node, Sim};
 use terrarium_core::trace::event::{GroupState, QuorumState, TraceEntry, TraceEvent};
 use terrarium_core::wire::api::{ApiKey, Request, Response};
@@ -309,6 +311,16 @@ impl Watch {
                 position,
                 ..
             } => self.reach(group(), *topic_partition, *position),
+            TraceEvent::ProcessingStarted {
+                topic_partition, ..
+            } => {
+                let owned = self.owned.get(&entry.node);
+                let is_owner = owned.is_some_and(|(_, owned)| owned.contains(topic_partition));
+                if !is_owner && group().is_some() && subscribes(sim, entry.node) {
+                    let text = format!("{:?} works on {topic_partition:?} of others", entry.node);
+                    self.break_at(entry.at, &text);
+                }
+            }
             TraceEvent::RecordProcessed {
                 topic_partition,
                 offset,
@@ -351,7 +363,8 @@ impl Watch {
                 {
                     reached += 1;
                 }
-                if reached < *offset && !self.is_void(*topic_partition) {
+                let may_pass = commits_before(sim, group_id);
+                if reached < *offset && !may_pass && !self.is_void(*topic_partition) {
                     let text =
                         format!("{key:?} is committed at {offset}, but read up to {reached}");
                     self.break_at(entry.at, &text);
@@ -658,6 +671,23 @@ fn a_gap_or_a_repetition_in_a_sequence_is_seen() {
 fn group_of(sim: &Sim, node: NodeId) -> Option<GroupId> {
     let consumer = sim.scenario().consumer(node.client()?)?;
     consumer.config.group_id.clone().map(GroupId)
+}
+
+/// Whether a consumer is a member of its group, and delivers nothing late.
+fn subscribes(sim: &Sim, node: NodeId) -> bool {
+    let consumer = node.client().and_then(|id| sim.scenario().consumer(id));
+    consumer.is_some_and(|spec| {
+        spec.assign.is_empty() && spec.processing.read_ahead != ReadAhead::DeliverLate
+    })
+}
+
+/// Whether some member of a group commits before it processes.
+fn commits_before(sim: &Sim, group: &GroupId) -> bool {
+    let mut members = sim.scenario().consumers.iter();
+    members.any(|spec| {
+        spec.config.group_id.as_ref() == Some(&group.0)
+            && spec.processing.commit == CommitStyle::SyncBeforeBatch
+    })
 }
 
 /// The cluster as the controllers have committed it; unset while none of them runs.

@@ -13,7 +13,9 @@ pub fn draw(seed: u64, faults_end_ms: u64) -> String {
         dice: Dice::new(seed, "storyboard"),
         faults_end_ms: faults_end_ms.max(FAULTS_END_MS_MIN),
         loses_power: false,
+        assignors: ["range"; 2],
     };
+    writer.assignors = [(); 2].map(|()| writer.dice.of(ASSIGNORS));
     writer.loses_power = writer.dice.one_in(6);
     let brokers = writer.dice.between(1, 5);
     let controllers = writer.dice.of(&[1, 3]);
@@ -47,6 +49,8 @@ struct Writer {
     faults_end_ms: u64,
     /// Whether machines lose power here, and not only processes.
     loses_power: bool,
+    /// The assignors of the groups g and h: members of one group need one in common.
+    assignors: [&'static str; 2],
 }
 
 /// How many of each there are.
@@ -142,7 +146,13 @@ impl Writer {
             "enable.auto.commit=true",
             "enable.auto.commit=false commit=sync",
             "enable.auto.commit=false commit=async",
+            "enable.auto.commit=false commit=each on-commit-error=seek-back",
+            "enable.auto.commit=false commit=before on-commit-error=seek-back",
+            "enable.auto.commit=false commit=sync commit-on-revoke=true default.api.timeout.ms=3000",
+            "enable.auto.commit=true commit=async commit-on-revoke=true",
+            "enable.auto.commit=false commit=async read-ahead=drop",
         ]);
+        let assignors = self.assignors[usize::from(group == "h")];
         let session = self.dice.of(&["6000", "15000"]);
         // What a poll returns must be done within max.poll.interval.ms, or a group never gets on.
         let (max_poll, slow) = match self.dice.between(0, 3) {
@@ -166,7 +176,8 @@ impl Writer {
              processing={processing}{is_static}{restart}{slow}{output} {commits} \
              session.timeout.ms={session} heartbeat.interval.ms=1500 \
              max.poll.interval.ms={max_poll} max.poll.records={records} auto.offset.reset={reset} \
-             max.partition.fetch.bytes={fetch_bytes} request.timeout.ms=10000"
+             max.partition.fetch.bytes={fetch_bytes} request.timeout.ms=10000 \
+             partition.assignment.strategy={assignors}"
         );
     }
 
@@ -347,9 +358,9 @@ impl Writer {
         let has_consumers = 0 < cast.consumers;
         match kind {
             10 if has_consumers => {
-                let verb = self.dice.of(&["kill", "stop", "restart"]);
+                let verb = self.dice.of(&["kill", "stop", "restart", "rebalance"]);
                 actions.push((at, format!("{verb}-consumer c{consumer}")));
-                if verb != "restart" {
+                if verb == "kill" || verb == "stop" {
                     actions.push((later, format!("start-consumer c{consumer}")));
                 }
             }
@@ -379,5 +390,14 @@ impl Writer {
     }
 }
 
+/// What the members of one group list.
+const ASSIGNORS: &[&str] = &[
+    "range",
+    "roundrobin",
+    "sticky",
+    "cooperative-sticky",
+    "cooperative-sticky",
+    "range,cooperative-sticky",
+];
 /// Kinds of fault: four of brokers, four of links, two of controllers, seven of clients.
 const KINDS: u64 = 17;

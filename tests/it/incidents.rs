@@ -18,14 +18,14 @@ use terrarium_tests::invariants::log_of;
 use terrarium_tests::storyboard::Storyboard;
 
 /// A storyboard that is run step by step.
-struct Case {
-    sim: Sim,
+pub(super) struct Case {
+    pub(super) sim: Sim,
     /// What is still to be done, the latest first.
     actions: Vec<(SimTime, Command)>,
 }
 
 impl Case {
-    fn new(text: &str) -> Self {
+    pub(super) fn new(text: &str) -> Self {
         let board = Storyboard::parse(text).expect("a storyboard");
         let mut actions = board.actions();
         actions.reverse();
@@ -34,11 +34,11 @@ impl Case {
     }
 
     /// Runs until `seconds`, with everything that is to be done up to then.
-    fn run_to(&mut self, seconds: i64) {
+    pub(super) fn run_to(&mut self, seconds: i64) {
         self.run_to_ms(seconds * 1_000);
     }
 
-    fn run_to_ms(&mut self, millis: i64) {
+    pub(super) fn run_to_ms(&mut self, millis: i64) {
         let until = SimTime::from_millis(u64::try_from(millis).expect("no time before the start"));
         while let Some((at, command)) = self.actions.pop_if(|(at, _)| *at <= until) {
             self.sim.run_until(at);
@@ -55,7 +55,7 @@ impl Case {
         found.expect("the topic exists").partitions
     }
 
-    fn partition(&self, topic: &str, number: usize) -> PartitionView {
+    pub(super) fn partition(&self, topic: &str, number: usize) -> PartitionView {
         let found = self.partitions(topic).into_iter().nth(number);
         found.expect("the partition exists")
     }
@@ -76,7 +76,7 @@ impl Case {
         counts
     }
 
-    fn events(&self, from_s: u64, to_s: u64) -> impl Iterator<Item = &TraceEntry> {
+    pub(super) fn events(&self, from_s: u64, to_s: u64) -> impl Iterator<Item = &TraceEntry> {
         let (from, to) = (
             SimTime::from_millis(from_s * 1_000),
             SimTime::from_millis(to_s * 1_000),

@@ -2,6 +2,7 @@
 
 mod clients;
 mod durability;
+mod group_incidents;
 mod incidents;
 mod replay;
 mod replication;

@@ -58,6 +58,8 @@ pub struct Consumer {
     fetches: BTreeMap<BrokerId, CorrelationId>,
     requests: BTreeMap<CorrelationId, Purpose>,
     app: App,
+    /// Until when `commitSync()` tries again; unset while it is not called.
+    commit_until: Option<SimTime>,
     /// What follows when the commit is settled that the application waits for.
     after_commit: AfterCommit,
     /// Records that are being delivered beside `poll`; unset unless the application reads ahead.
@@ -322,6 +324,7 @@ impl Consumer {
             fetches: BTreeMap::new(),
             requests: BTreeMap::new(),
             app: App::Polling,
+            commit_until: None,
             after_commit: AfterCommit::Poll,
             delivery: None,
             delivered: 0,

@@ -275,6 +275,8 @@ impl Consumer {
     /// `commitSync()` has returned or thrown; the application goes on.
     pub(super) fn after_sync_commit(&mut self, is_stored: bool, out: &mut Out) {
         self.app = App::Polling;
+        self.commit_until = None;
+        out.cancel(Timer::RetryBackoff);
         if self.membership.listener == Listener::Committing {
             self.membership.listener = Listener::Done;
             return;

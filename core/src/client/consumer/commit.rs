@@ -4,6 +4,8 @@ use super::app::{App, Closing};
 use super::{CommitMode, Consumer, PrepareCommit, Purpose};
 use crate::base::ids::{MemberId, NodeId, Offset, TopicPartition};
 use crate::base::timer::Timer;
+use crate::client::backoff::SHORTEST;
+use crate::kernel::time::{SimTime, Span};
 use crate::trace::event::{MemberState, TraceEvent};
 use crate::trace::out::Out;
 use crate::wire::api::{OffsetCommitRequest, OffsetCommitResponse, Request};
@@ -15,6 +17,8 @@ use std::sync::Arc;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct CommitCall {
     kind: CommitKind,
+    /// The deadline of the `commitSync()` that waits for it; unset for any other.
+    until: Option<SimTime>,
     generation_id: i32,
     member_id: MemberId,
     offsets: Vec<(TopicPartition, Offset)>,
@@ -81,22 +85,41 @@ impl Consumer {
         } else {
             self.processed_positions()
         };
+        let timeout = Span::from_millis(self.config().default_api_timeout_ms);
+        let until = *self.commit_until.get_or_insert(out.now + timeout);
         if offsets.is_empty() {
             self.after_sync_commit(true, out);
+        } else if until <= out.now && timeout != Span::ZERO {
+            out.trace(TraceEvent::CommitFailed {
+                error_code: ErrorCode::RequestTimedOut,
+                exception: Some(Arc::from("TimeoutException")),
+            });
+            self.after_sync_commit(false, out);
         } else if self.coordinator.is_none() {
             self.look_up(out);
-            out.arm(Timer::RetryBackoff, self.retry_pause());
+            let wait = self.before_deadline(self.retry_pause(), out);
+            out.arm(Timer::RetryBackoff, wait);
         } else if !self.send_commit(CommitKind::Sync, offsets, out) {
             self.commit_refused_here(out);
             self.after_sync_commit(false, out);
+        } else if timeout != Span::ZERO {
+            out.arm_at(Timer::RetryBackoff, until);
         }
+    }
+
+    /// A wait that ends when `commitSync()` has had its time.
+    fn before_deadline(&self, wait: Span, out: &Out) -> Span {
+        let left = self.commit_until.map(|until| until.since(out.now));
+        left.map_or(wait, |left| wait.min(left).max(SHORTEST))
     }
 
     /// `commitSync()` tries again after a retriable failure.
     pub(super) fn retry_sync_commit(&mut self, out: &mut Out) {
-        let is_waiting = self.requests.values().any(
-            |purpose| matches!(purpose, Purpose::Commit(call) if call.kind == CommitKind::Sync),
-        );
+        let is_over = self.commit_until.is_some_and(|until| until <= out.now);
+        let is_waiting = !is_over
+            && self.requests.values().any(
+                |purpose| matches!(purpose, Purpose::Commit(call) if call.kind == CommitKind::Sync),
+            );
         let is_sync = self.settings.processing.commit != CommitMode::Transaction;
         if self.app == App::Committing && is_sync && !is_waiting {
             self.commit_sync(out);
@@ -190,6 +213,7 @@ impl Consumer {
         let correlation = out.request(NodeId::Broker(coordinator), body, self.request_timeout());
         let call = CommitCall {
             kind,
+            until: self.commit_until.filter(|_| kind == CommitKind::Sync),
             generation_id,
             member_id,
             offsets,
@@ -314,9 +338,11 @@ impl Consumer {
                     PrepareCommit::Settled
                 };
             }
+            // The call has given up, and perhaps another one waits.
+            CommitKind::Sync if call.until != self.commit_until => {}
             CommitKind::Sync => {
                 if is_retriable {
-                    out.arm(Timer::RetryBackoff, wait);
+                    out.arm(Timer::RetryBackoff, self.before_deadline(wait, out));
                 } else if self.app == App::Committing {
                     self.after_sync_commit(is_stored, out);
                 }
