@@ -115,10 +115,10 @@ impl Consumer {
 
     /// `commitSync()` tries again after a retriable failure.
     pub(super) fn retry_sync_commit(&mut self, out: &mut Out) {
-        let is_over = self.commit_until.is_some_and(|until| until <= out.now);
+        let is_over = self.commit_until.is_none_or(|until| until <= out.now);
         let is_waiting = !is_over
             && self.requests.values().any(
-                |purpose| matches!(purpose, Purpose::Commit(call) if call.kind == CommitKind::Sync),
+                |purpose| matches!(purpose, Purpose::Commit(call) if call.until == self.commit_until),
             );
         let is_sync = self.settings.processing.commit != CommitMode::Transaction;
         if self.app == App::Committing && is_sync && !is_waiting {
