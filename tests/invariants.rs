@@ -313,14 +313,7 @@ impl Watch {
             } => self.reach(group(), *topic_partition, *position),
             TraceEvent::ProcessingStarted {
                 topic_partition, ..
-            } => {
-                let owned = self.owned.get(&entry.node);
-                let is_owner = owned.is_some_and(|(_, owned)| owned.contains(topic_partition));
-                if !is_owner && group().is_some() && subscribes(sim, entry.node) {
-                    let text = format!("{:?} works on {topic_partition:?} of others", entry.node);
-                    self.break_at(entry.at, &text);
-                }
-            }
+            } => self.check_owner(sim, entry, *topic_partition),
             TraceEvent::RecordProcessed {
                 topic_partition,
                 offset,
@@ -371,6 +364,16 @@ impl Watch {
                 }
             }
             _ => {}
+        }
+    }
+
+    /// A member works on nothing but what is its own.
+    fn check_owner(&mut self, sim: &Sim, entry: &TraceEntry, id: TopicPartition) {
+        let owned = self.owned.get(&entry.node);
+        let is_owner = owned.is_some_and(|(_, owned)| owned.contains(&id));
+        if !is_owner && subscribes(sim, entry.node) {
+            let text = format!("{:?} works on {id:?}, which is not its own", entry.node);
+            self.break_at(entry.at, &text);
         }
     }
 
@@ -677,7 +680,9 @@ fn group_of(sim: &Sim, node: NodeId) -> Option<GroupId> {
 fn subscribes(sim: &Sim, node: NodeId) -> bool {
     let consumer = node.client().and_then(|id| sim.scenario().consumer(id));
     consumer.is_some_and(|spec| {
-        spec.assign.is_empty() && spec.processing.read_ahead != ReadAhead::DeliverLate
+        spec.config.group_id.is_some()
+            && spec.assign.is_empty()
+            && spec.processing.read_ahead != ReadAhead::DeliverLate
     })
 }
 

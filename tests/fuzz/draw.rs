@@ -152,7 +152,8 @@ impl Writer {
             "enable.auto.commit=true commit=async commit-on-revoke=true",
             "enable.auto.commit=false commit=async read-ahead=drop",
         ]);
-        let assignors = self.assignors[usize::from(group == "h")];
+        let [of_g, of_h] = self.assignors;
+        let assignors = if group == "h" { of_h } else { of_g };
         let session = self.dice.of(&["6000", "15000"]);
         // What a poll returns must be done within max.poll.interval.ms, or a group never gets on.
         let (max_poll, slow) = match self.dice.between(0, 3) {

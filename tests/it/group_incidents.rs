@@ -5,6 +5,7 @@
 
 use super::incidents::Case;
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 use terrarium_core::base::ids::{ClientId, NodeId, TopicPartition};
 use terrarium_core::sim::measure::{MeasureKind, Measures, Query};
 use terrarium_core::trace::event::{GroupState, TraceEntry, TraceEvent};
@@ -193,7 +194,8 @@ fn inc_04_a_slow_assignor_expels_its_leader_again_and_again() {
                  heartbeat.interval.ms=3000\n"
             )
         };
-        let members: String = (1..=3).map(member).collect();
+        let members: Vec<String> = (1..=3).map(member).collect();
+        let members = members.concat();
         format!(
             "cluster brokers=1 jitter=0ms history.no.heartbeat.before.sync={old}\n\
              topic t partitions=30\n{members}"
@@ -243,9 +245,10 @@ fn inc_05_a_rolling_restart_of_static_members_rebalances_nothing() {
         let mut text = String::from("cluster brokers=1 jitter=0ms\ntopic t partitions=40\n");
         let mut actions = Vec::new();
         for app in 0..8 {
-            text += &format!(
+            let _ = writeln!(
+                text,
                 "consumer app-{app} group=g topics=t start=1s {is_static} \
-                 session.timeout.ms=60000 heartbeat.interval.ms=3000\n"
+                 session.timeout.ms=60000 heartbeat.interval.ms=3000"
             );
             let at = 120 + 100 * u64::from(app);
             actions.push(format!("{at}s stop-consumer app-{app}\n"));
@@ -450,10 +453,11 @@ fn inc_11_a_rolling_change_of_assignors_needs_one_in_common() {
 fn inc_13_range_does_not_spread_topics() {
     let story = |assignor: &str| {
         let names: Vec<String> = (0..10).map(|number| format!("feed-0{number}")).collect();
-        let topics: String = names
+        let topics = names
             .iter()
-            .map(|name| format!("topic {name} partitions=1\n"))
-            .collect();
+            .map(|name| format!("topic {name} partitions=1\n"));
+        let topics: Vec<String> = topics.collect();
+        let topics = topics.concat();
         let list = names.join(",");
         let member = |name: &str| {
             format!(

@@ -134,7 +134,7 @@ settings! {
         request_timeout_ms: i64 = 30_000, "request.timeout.ms", "a number from 1 to 2147483647", Some(1..=2_147_483_647),
             "Milliseconds that a request may take; JoinGroup may take max.poll.interval.ms + 5000.";
         default_api_timeout_ms: i64 = 60_000, "default.api.timeout.ms", "a number from 0 to 2147483647", Some(0..=2_147_483_647),
-            "Milliseconds for which commitSync() tries again before it throws a TimeoutException.";
+            "Milliseconds for which a synchronous commit is tried again before the application gets an exception.";
         retry_backoff_ms: i64 = 100, "retry.backoff.ms", "a number from 0 to 2147483647", Some(0..=2_147_483_647),
             "Milliseconds before the first retry; it doubles from then on (KIP-580).";
         retry_backoff_max_ms: i64 = 1_000, "retry.backoff.max.ms", "a number from 0 to 2147483647", Some(0..=2_147_483_647),
