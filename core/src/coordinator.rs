@@ -1,5 +1,5 @@
 //! The group coordinator: the classic protocol (`JoinGroup`, `SyncGroup`, `Heartbeat`,
-//! `LeaveGroup`) and
+//! `LeaveGroup`), the consumer protocol (`ConsumerGroupHeartbeat`, KIP-848) and
 //! committed offsets, for the groups whose partition of `__consumer_offsets` this broker leads.
 //!
 //! A pure state machine. Handlers change groups, answer and park through [`Out`], and queue records
@@ -21,10 +21,12 @@
 //! | `join` | `JoinGroup`, static members included |
 //! | `rebalance` | the join phase, its timers, sessions |
 //! | `session` | `SyncGroup`, `Heartbeat`, `LeaveGroup` |
+//! | `consumer_group` | groups of the consumer protocol |
 //! | `offsets` | `OffsetCommit`, `OffsetFetch`, expiry |
 //! | `records` | records of `__consumer_offsets` and their replay |
 //! | `runtime` | one partition: append, replay, answer at the high watermark |
 
+mod consumer_group;
 mod context;
 mod group;
 mod join;
@@ -37,6 +39,9 @@ mod state;
 #[cfg(test)]
 mod tests;
 
+pub use consumer_group::{
+    ConsumerGroup, ConsumerMember, LEAVE_GROUP_MEMBER_EPOCH, LEAVE_GROUP_STATIC_MEMBER_EPOCH,
+};
 pub use group::{CONSUMER_PROTOCOL_TYPE, ClassicGroup, Member, Parked, Protocols};
 pub use join::NEW_MEMBER_JOIN_TIMEOUT;
 pub use records::NO_RECORD_ID;
@@ -49,9 +54,10 @@ use crate::base::timer::Timer;
 use crate::trace::event::TraceEvent;
 use crate::trace::out::{Out, ReplyTo};
 use crate::wire::api::{
-    HeartbeatRequest, HeartbeatResponse, JoinGroupRequest, LeaveGroupRequest, LeaveGroupResponse,
-    OffsetCommitRequest, OffsetCommitResponse, OffsetFetchRequest, OffsetFetchResponse, Response,
-    SyncGroupRequest, TxnOffsetCommitRequest, TxnOffsetCommitResponse,
+    ConsumerGroupHeartbeatRequest, HeartbeatRequest, HeartbeatResponse, JoinGroupRequest,
+    LeaveGroupRequest, LeaveGroupResponse, OffsetCommitRequest, OffsetCommitResponse,
+    OffsetFetchRequest, OffsetFetchResponse, Response, SyncGroupRequest, TxnOffsetCommitRequest,
+    TxnOffsetCommitResponse,
 };
 use crate::wire::error_code::ErrorCode;
 use crate::wire::record::{ProducerStamp, Record};
@@ -75,6 +81,9 @@ pub struct GroupCoordinator {
     partitions: BTreeMap<u32, CoordinatorPartition>,
     /// Names of topics, for record keys and for knowing which offsets a subscription needs.
     topic_names: BTreeMap<TopicId, Arc<str>>,
+    /// The topics that exist, each with its id and number of partitions.
+    #[serde(skip)]
+    topics: BTreeMap<Arc<str>, (TopicId, u32)>,
     /// The id of the next append or waiting answer.
     next_append_id: u64,
     /// Appends that the broker has yet to take.
@@ -118,6 +127,7 @@ impl GroupCoordinator {
             is_active: true,
             partitions: BTreeMap::new(),
             topic_names: BTreeMap::new(),
+            topics: BTreeMap::new(),
             next_append_id: 0,
             appends: Vec::new(),
         }
@@ -153,6 +163,30 @@ impl GroupCoordinator {
             .flat_map(|(index, partition)| partition.groups.values().map(|group| (*index, group)))
     }
 
+    /// Its groups of the consumer protocol with the partition that each lives in.
+    pub fn consumer_groups(&self) -> impl Iterator<Item = (u32, &ConsumerGroup)> {
+        self.partitions.iter().flat_map(|(index, partition)| {
+            let groups = partition.consumer_groups.values();
+            groups.map(|group| (*index, group))
+        })
+    }
+
+    /// The ids of all its groups.
+    pub fn group_ids(&self) -> impl Iterator<Item = &GroupId> {
+        self.partitions.values().flat_map(|partition| {
+            let classic = partition.groups.keys();
+            classic.chain(partition.consumer_groups.keys())
+        })
+    }
+
+    /// The group of the consumer protocol of this id, if it is here.
+    pub fn consumer_group(&self, group_id: &GroupId) -> Option<&ConsumerGroup> {
+        self.partitions
+            .get(&self.partition_of(group_id))?
+            .consumer_groups
+            .get(group_id)
+    }
+
     /// Requests that wait here, as the trace shows them.
     pub fn parked(&self) -> impl Iterator<Item = ParkedRequest<'_>> {
         self.partitions
@@ -172,6 +206,23 @@ impl GroupCoordinator {
     /// their group has members.
     pub fn on_topic_named(&mut self, topic_id: TopicId, name: Arc<str>) {
         self.topic_names.insert(topic_id, name);
+    }
+
+    /// Tells which topics exist, each with its id and number of partitions, by name. Groups of the
+    /// consumer protocol that subscribe to one that has changed look again at their next heartbeat.
+    pub fn on_topics(&mut self, topics: BTreeMap<Arc<str>, (TopicId, u32)>) {
+        if topics == self.topics {
+            return;
+        }
+        let former = std::mem::replace(&mut self.topics, topics);
+        let names = former.keys().chain(self.topics.keys());
+        let changed: Vec<Arc<str>> = names
+            .filter(|name| former.get(*name) != self.topics.get(*name))
+            .cloned()
+            .collect();
+        for partition in self.partitions.values_mut() {
+            partition.on_topics_changed(&changed);
+        }
     }
 
     /// The broker leads a partition of `__consumer_offsets`; its log is to be read next.
@@ -205,7 +256,8 @@ impl GroupCoordinator {
                 return;
             }
             loading.load(records, high_watermark, ctx);
-            let groups = u32::try_from(loading.groups.len()).unwrap_or(u32::MAX);
+            let groups = loading.groups.len() + loading.consumer_groups.len();
+            let groups = u32::try_from(groups).unwrap_or(u32::MAX);
             ctx.out
                 .trace(TraceEvent::CoordinatorLoaded { partition, groups });
         });
@@ -343,6 +395,32 @@ impl GroupCoordinator {
         }
     }
 
+    /// Answers `ConsumerGroupHeartbeat`.
+    ///
+    /// # Errors sent
+    /// `COORDINATOR_NOT_AVAILABLE` (15) shut down; `COORDINATOR_LOAD_IN_PROGRESS` (14);
+    /// `NOT_COORDINATOR` (16); then those of the partition's.
+    /// # Source
+    /// `GroupCoordinatorService#consumerGroupHeartbeat` (Kafka 1eb7644); KIP-848.
+    pub fn handle_consumer_group_heartbeat(
+        &mut self,
+        reply: ReplyTo,
+        request: &ConsumerGroupHeartbeatRequest,
+        out: &mut Out,
+    ) {
+        match self.active_partition(&request.group_id) {
+            Err(error) => {
+                let response = consumer_group::refusal(error);
+                out.respond(reply, Response::ConsumerGroupHeartbeat(response));
+            }
+            Ok(partition) => {
+                self.on_partition(partition, out, |partition, ctx| {
+                    partition.handle_consumer_group_heartbeat(reply, request, ctx);
+                });
+            }
+        }
+    }
+
     /// Answers `OffsetCommit`. The empty group id is a group like any other here. Whether topics
     /// exist is for the broker to see to before.
     ///
@@ -457,10 +535,17 @@ impl GroupCoordinator {
             self.on_group(group_id, out, ClassicGroup::on_join_phase);
         } else if let Timer::PendingSync(group_id) = timer {
             self.on_group(group_id, out, ClassicGroup::on_pending_sync);
-        } else if let Timer::MemberSession(group_id, member_id) = timer {
-            self.on_group(group_id, out, |group, ctx| {
-                group.on_member_session(member_id, ctx);
-            });
+        } else if let Timer::MemberSession(group_id, member_id)
+        | Timer::RebalanceTimeout(group_id, member_id) = timer
+        {
+            self.on_partition(
+                self.partition_of(group_id),
+                out,
+                |partition, ctx| match partition.groups.get_mut(group_id) {
+                    Some(group) => group.on_member_session(member_id, ctx),
+                    None => partition.on_consumer_timer(timer, (group_id, member_id), ctx),
+                },
+            );
         } else if let Timer::OffsetExpiry(partition) = timer {
             self.on_partition(*partition, out, CoordinatorPartition::on_offset_expiry);
         } else if let Timer::CoordinatorAppendExpiry(append_id) = timer {
@@ -563,6 +648,7 @@ impl GroupCoordinator {
             broker_id: self.broker_id,
             partition: index,
             topic_names: &self.topic_names,
+            topics: &self.topics,
             next_append_id: &mut self.next_append_id,
             writes: Vec::new(),
         };

@@ -19,9 +19,10 @@ use terrarium_core::kernel::time::{SimTime, Span};
 use terrarium_core::trace::event::{Disconnect, MemberState, TraceEvent};
 use terrarium_core::trace::out::{Effect, Out};
 use terrarium_core::wire::api::{
-    ApiKey, FetchPartitionResponse, FetchResponse, FindCoordinatorResponse, HeartbeatResponse,
-    JoinGroupMember, JoinGroupRequest, JoinGroupResponse, MetadataPartition, MetadataResponse,
-    MetadataTopic, OffsetCommitResponse, OffsetFetchResponse, Request, Response, SyncGroupResponse,
+    ApiKey, ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse, FetchPartitionResponse,
+    FetchResponse, FindCoordinatorResponse, HeartbeatResponse, JoinGroupMember, JoinGroupRequest,
+    JoinGroupResponse, MetadataPartition, MetadataResponse, MetadataTopic, OffsetCommitResponse,
+    OffsetFetchResponse, Request, Response, SyncGroupResponse,
 };
 use terrarium_core::wire::error_code::ErrorCode;
 use terrarium_core::wire::record::{Batch, Record, Subscription};
@@ -737,4 +738,186 @@ fn refusals_that_end_a_consumer_t113() {
         bench.refuse_join(error_code, "");
         assert!(bench.has_failed_with(exception), "T113: {error_code}");
     }
+}
+
+/// A member of the consumer protocol in epoch 5, with partition 0, positioned at 0.
+fn member(settings: &[(&str, &str)], commit: CommitMode) -> Bench {
+    let mut bench = Bench::new(
+        &[&[("group.protocol", "consumer")], settings].concat(),
+        commit,
+    );
+    bench.answer_beat(ErrorCode::None, 5, Some(&[0]));
+    bench.answer(&Response::OffsetFetch(OffsetFetchResponse {
+        error_code: ErrorCode::None,
+        offsets: vec![(TopicPartition::new(TOPIC, 0), Offset(0), -1)],
+    }));
+    // The acknowledgement.
+    bench.answer_beat(ErrorCode::None, 5, None);
+    bench
+}
+
+impl Bench {
+    fn answer_beat(&mut self, error_code: ErrorCode, member_epoch: i32, owns: Option<&[u32]>) {
+        let assignment = owns.map(|numbers| {
+            let owned = numbers.iter().map(|it| TopicPartition::new(TOPIC, *it));
+            Arc::new(owned.collect())
+        });
+        self.answer(&Response::ConsumerGroupHeartbeat(
+            ConsumerGroupHeartbeatResponse {
+                error_code,
+                member_id: MemberId::new("m"),
+                member_epoch,
+                heartbeat_interval_ms: 5_000,
+                assignment,
+            },
+        ));
+    }
+
+    fn beat(&self) -> Option<&ConsumerGroupHeartbeatRequest> {
+        match self.find(ApiKey::ConsumerGroupHeartbeat) {
+            Some((_, Request::ConsumerGroupHeartbeat(request), _)) => Some(request),
+            _ => None,
+        }
+    }
+}
+
+#[test]
+fn when_a_failed_heartbeat_of_the_consumer_protocol_is_sent_again_t148_t151() {
+    let mut bench = member(&[], CommitMode::Never);
+    bench.pass(5_000);
+    assert!(bench.beat().is_some(), "a heartbeat each interval");
+    bench.answer_beat(ErrorCode::CoordinatorLoadInProgress, 0, None);
+    bench.pass(5_070);
+    assert!(bench.beat().is_none(), "T148: 14 waits for the back-off");
+    bench.pass(5_130);
+    let again = bench.beat().expect("T148: then it is sent again");
+    assert_eq!(again.member_epoch, 5, "T148: in its epoch");
+    assert!(
+        again.topic_partitions.is_some() && again.subscribed_topic_names.is_some(),
+        "T148: and says everything"
+    );
+    for error_code in [
+        ErrorCode::NotCoordinator,
+        ErrorCode::CoordinatorNotAvailable,
+    ] {
+        bench.answer_beat(error_code, 0, None);
+        assert!(bench.beat().is_none(), "T148: the coordinator is looked up");
+        bench.answer(&Response::FindCoordinator(FindCoordinatorResponse {
+            error_code: ErrorCode::None,
+            coordinator: Some(BROKER),
+        }));
+        assert!(bench.beat().is_some(), "T148: {error_code}: then at once");
+    }
+    for error_code in [ErrorCode::UnknownMemberId, ErrorCode::FencedMemberEpoch] {
+        bench.answer_beat(error_code, 0, None);
+        let again = bench.beat().expect("T148: at once");
+        assert_eq!(
+            (again.member_id.as_str(), again.member_epoch),
+            ("m", 0),
+            "T151: {error_code}: the id is kept, the epoch is 0"
+        );
+    }
+    assert_eq!(bench.count("partitions-lost"), 1, "T151: what it had");
+}
+
+#[test]
+fn commits_of_the_consumer_protocol_change_no_membership_m18() {
+    let rows = [
+        (
+            ErrorCode::UnknownMemberId,
+            Some("CommitFailedException"),
+            false,
+        ),
+        (
+            ErrorCode::FencedInstanceId,
+            Some("CommitFailedException"),
+            false,
+        ),
+        (
+            ErrorCode::StaleMemberEpoch,
+            Some("CommitFailedException"),
+            false,
+        ),
+        (ErrorCode::CoordinatorLoadInProgress, None, false),
+        (ErrorCode::UnknownTopicOrPartition, None, false),
+        (ErrorCode::NotCoordinator, None, true),
+        (ErrorCode::CoordinatorNotAvailable, None, true),
+        (ErrorCode::RequestTimedOut, None, true),
+        (
+            ErrorCode::OffsetMetadataTooLarge,
+            Some("KafkaException"),
+            false,
+        ),
+    ];
+    for (error_code, exception, looks_up) in rows {
+        let mut bench = member(&[("enable.auto.commit", "false")], CommitMode::Sync);
+        bench.answer_fetch(0);
+        bench.pass(1);
+        bench.answer_commit(error_code);
+        assert_eq!(
+            bench.commit_exception(),
+            exception,
+            "group M18: {error_code}"
+        );
+        assert_eq!(
+            bench.consumer.member_state(),
+            MemberState::Stable,
+            "group M18: {error_code}: only heartbeats fence"
+        );
+        assert_eq!(
+            bench.find(ApiKey::FindCoordinator).is_some(),
+            looks_up,
+            "group M18: {error_code}"
+        );
+    }
+}
+
+#[test]
+fn close_revokes_in_an_epoch_and_loses_without_one_m19_t150() {
+    let mut bench = member(&[("enable.auto.commit", "false")], CommitMode::Never);
+    bench.run(Consumer::request_close);
+    assert_eq!(bench.count("partitions-revoked"), 1, "group M19");
+    let leave = bench.beat().expect("it leaves");
+    assert_eq!(leave.member_epoch, -1, "T150: for good");
+    let settings = [
+        ("enable.auto.commit", "false"),
+        ("group.instance.id", "one"),
+    ];
+    let mut bench = member(&settings, CommitMode::Never);
+    bench.run(Consumer::request_close);
+    let leave = bench.beat().expect("it leaves");
+    assert_eq!(leave.member_epoch, -2, "T150: for a while");
+    let mut bench = Bench::new(&[("group.protocol", "consumer")], CommitMode::Never);
+    bench.run(Consumer::request_close);
+    let calls = bench.count("partitions-revoked") + bench.count("partitions-lost");
+    assert_eq!(calls, 0, "group M19: nothing is called about nothing");
+}
+
+#[test]
+fn what_cannot_be_resolved_stays_pending_and_the_rest_is_acknowledged_m20() {
+    let mut bench = member(&[("enable.auto.commit", "false")], CommitMode::Never);
+    bench.pass(5_000);
+    let unknown = TopicPartition::new(TopicId(7), 0);
+    bench.answer(&Response::ConsumerGroupHeartbeat(
+        ConsumerGroupHeartbeatResponse {
+            error_code: ErrorCode::None,
+            member_id: MemberId::new("m"),
+            member_epoch: 6,
+            heartbeat_interval_ms: 5_000,
+            assignment: Some(Arc::new(vec![TopicPartition::new(TOPIC, 0), unknown])),
+        },
+    ));
+    let beat = bench.beat().expect("group M20: it acknowledges at once");
+    assert_eq!(
+        beat.topic_partitions.as_deref(),
+        Some(&vec![TopicPartition::new(TOPIC, 0)]),
+        "group M20: what it has"
+    );
+    assert_eq!(
+        bench.consumer.member_state(),
+        MemberState::Reconciling,
+        "group M20: with the rest pending"
+    );
+    bench.answer_beat(ErrorCode::None, 6, None);
+    assert!(bench.beat().is_none(), "group M20: once");
 }

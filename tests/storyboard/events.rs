@@ -305,6 +305,38 @@ fn said(sim: &Sim, entry: &TraceEntry) -> String {
                 member(leader.as_ref())
             )
         }
+        E::TargetAssignmentComputed {
+            group_id,
+            assignor,
+            target_assignment_epoch,
+            changed,
+            ..
+        } => {
+            let changed = changed
+                .iter()
+                .map(|(id, got)| format!("{id}={}", partitions(sim, got)));
+            format!(
+                "{group_id} {assignor} epoch={target_assignment_epoch} {}",
+                list(changed)
+            )
+        }
+        E::MemberReconciled {
+            group_id,
+            member_id,
+            current,
+        } => {
+            let revoking = if current.pending_revocation.is_empty() {
+                String::new()
+            } else {
+                format!(" revoking {}", partitions(sim, &current.pending_revocation))
+            };
+            format!(
+                "{group_id} {member_id} {} epoch={} {}{revoking}",
+                current.state.name(),
+                current.member_epoch,
+                partitions(sim, &current.assigned)
+            )
+        }
         E::OffsetCommitted {
             group_id,
             topic_partition,
@@ -539,6 +571,11 @@ fn request(sim: &Sim, request: &Request) -> String {
                 list(parts)
             )
         }
+        Request::ConsumerGroupHeartbeat(body) => {
+            let owned = body.topic_partitions.as_ref();
+            let owned = owned.map_or_else(|| String::from("-"), |it| partitions(sim, it));
+            format!("ConsumerGroupHeartbeat epoch={} {owned}", body.member_epoch)
+        }
         other => other.api_key().name().to_owned(),
     }
 }
@@ -596,6 +633,12 @@ fn response(sim: &Sim, response: &Response) -> String {
             body.error_code, body.generation_id
         ),
         Response::SyncGroup(body) => format!("SyncGroup {}", body.error_code),
+        Response::ConsumerGroupHeartbeat(body) => {
+            let assignment = body.assignment.as_ref();
+            let assignment = assignment.map_or_else(|| String::from("-"), |it| partitions(sim, it));
+            let (code, epoch) = (body.error_code, body.member_epoch);
+            format!("ConsumerGroupHeartbeat {code} epoch={epoch} {assignment}")
+        }
         Response::Heartbeat(body) => format!("Heartbeat {}", body.error_code),
         Response::AlterPartition(body) => {
             let parts = body

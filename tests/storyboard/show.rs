@@ -390,18 +390,36 @@ fn show_group(sim: &Sim, name: &str) -> Result<String, String> {
         .find(|group| group.group_id.as_str() == name);
     let group = group.ok_or("no coordinator knows it")?;
     let leader = group.leader.as_ref().map_or("none", |id| id.as_str());
-    let mut text = format!(
-        "{name} {} generation={} coordinator={} leader={leader}\n",
-        group.state.name(),
-        group.generation_id,
-        group.coordinator
-    );
+    let (kind, coordinator) = (group.state.name(), group.coordinator);
+    let epoch = group.generation_id;
+    let mut text = match group.target_assignment_epoch {
+        None => {
+            format!("{name} {kind} generation={epoch} coordinator={coordinator} leader={leader}\n")
+        }
+        Some(target) => {
+            format!("{name} {kind} epoch={epoch} target={target} coordinator={coordinator}\n")
+        }
+    };
     for member in &group.members {
         let mut notes = Vec::new();
         notes.extend(member.join_parked.then_some("join parked"));
         notes.extend(member.sync_parked.then_some("sync parked"));
         notes.extend(member.sync_pending.then_some("sync pending"));
         notes.extend(member.group_instance_id.is_some().then_some("static"));
+        let mut notes: Vec<String> = notes.into_iter().map(String::from).collect();
+        if let Some(it) = &member.reconciliation {
+            notes.extend(it.is_classic.then(|| String::from("classic")));
+            notes.push(format!("{} epoch={}", it.state.name(), it.member_epoch));
+            if !it.pending_revocation.is_empty() {
+                notes.push(format!(
+                    "revoking {}",
+                    partitions(sim, &it.pending_revocation)
+                ));
+            }
+            if !it.unreleased.is_empty() {
+                notes.push(format!("waiting for {}", partitions(sim, &it.unreleased)));
+            }
+        }
         let owned = partitions(sim, &member.assignment);
         let line = format!("{} {owned} {}", member.member_id, notes.join(", "));
         let _ = writeln!(text, "{}", line.trim_end());

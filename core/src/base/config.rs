@@ -9,8 +9,8 @@ mod history;
 mod producer;
 mod topic;
 
-pub use broker::{BrokerConfig, ReplicaSelector};
-pub use consumer::{AutoOffsetReset, ConsumerConfig, IsolationLevel};
+pub use broker::{BrokerConfig, MigrationPolicy, ReplicaSelector, ServerAssignor};
+pub use consumer::{AutoOffsetReset, ConsumerConfig, GroupProtocol, IsolationLevel};
 pub use history::HistoryConfig;
 pub use producer::{Acks, ProducerConfig};
 pub use topic::{CleanupPolicy, DeletionReason, TimestampType, TopicConfig};

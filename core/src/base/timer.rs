@@ -66,6 +66,9 @@ pub enum Timer {
     PendingSync(GroupId),
     /// Group coordinator: a member's session runs out (`heartbeat-<group>-<member>`).
     MemberSession(GroupId, MemberId),
+    /// Group coordinator: a member of the consumer protocol has not given up partitions in time
+    /// (`rebalance-timeout-<group>-<member>`).
+    RebalanceTimeout(GroupId, MemberId),
     /// Group coordinator: offsets of the groups of one partition are checked for expiry.
     OffsetExpiry(u32),
     /// Group coordinator: an answer that waits for an append to be replicated gives up.
@@ -151,6 +154,7 @@ impl Timer {
             Self::JoinPhase(_) => "join-phase",
             Self::PendingSync(_) => "pending-sync",
             Self::MemberSession(..) => "member-session",
+            Self::RebalanceTimeout(..) => "rebalance-timeout",
             Self::OffsetExpiry(_) => "offset-expiry",
             Self::LogRetention => "log-retention",
             Self::LogCleaner => "log-cleaner",
@@ -198,7 +202,9 @@ impl fmt::Display for Timer {
             write!(formatter, ":{of}")
         } else if let Self::OffsetExpiry(of) = self {
             write!(formatter, ":{of}")
-        } else if let Self::MemberSession(group, member) = self {
+        } else if let Self::MemberSession(group, member) | Self::RebalanceTimeout(group, member) =
+            self
+        {
             write!(formatter, ":{group}:{member}")
         } else {
             Ok(())

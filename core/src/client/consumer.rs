@@ -7,6 +7,7 @@
 mod app;
 mod calls;
 mod commit;
+mod consumer_protocol;
 mod fetch;
 mod heartbeat;
 mod join;
@@ -19,6 +20,7 @@ pub use calls::{ApplicationCall, SeekTo};
 pub use position::OwnedPartition;
 pub use read_ahead::ReadAhead;
 
+use self::consumer_protocol::GroupHeartbeat;
 use self::heartbeat::HeartbeatThread;
 use super::backoff::{Backoff, SHORTEST};
 use super::metadata::{ClientMetadata, MetadataConfig};
@@ -45,6 +47,8 @@ pub struct Consumer {
     metadata: ClientMetadata,
     membership: Membership,
     heartbeat: HeartbeatThread,
+    /// Of the consumer protocol.
+    group_heartbeat: GroupHeartbeat,
     /// The coordinator; unset while it is unknown.
     coordinator: Option<BrokerId>,
     /// Whether a lookup is on its way or waits for its back-off.
@@ -186,7 +190,7 @@ pub enum CommitMode {
 )]
 struct Membership {
     state: MemberState,
-    /// -1 for none.
+    /// -1 for none. In the consumer protocol the member epoch: 0 while it joins.
     generation_id: i32,
     member_id: MemberId,
     protocol_name: Option<Arc<str>>,
@@ -260,6 +264,8 @@ enum Purpose {
         member_id: MemberId,
     },
     Leave,
+    /// With the epoch that it carries.
+    GroupHeartbeat(i32),
     Commit(commit::CommitCall),
     OffsetFetch(Vec<TopicPartition>),
     ListOffsets(Vec<TopicPartition>),
@@ -277,6 +283,7 @@ impl Purpose {
             | Self::Sync { .. }
             | Self::Heartbeat { .. }
             | Self::Leave
+            | Self::GroupHeartbeat(_)
             | Self::Commit(_)
             | Self::OffsetFetch(_) => true,
             Self::FindCoordinator | Self::ListOffsets(_) | Self::Validate(_) | Self::Fetch(..) => {
@@ -316,6 +323,7 @@ impl Consumer {
             ),
             membership: Membership::new(),
             heartbeat: HeartbeatThread::default(),
+            group_heartbeat: GroupHeartbeat::default(),
             coordinator: None,
             is_looking_up: false,
             lookup_failures: 0,
@@ -453,6 +461,9 @@ impl Consumer {
             return;
         }
         if let Some(exception) = self.failure.take() {
+            if self.membership.state == MemberState::Fatal {
+                self.lose_partitions(out);
+            }
             self.fail(&exception, out);
             return;
         }
@@ -486,6 +497,9 @@ impl Consumer {
         if self.config().group_id.is_none() || !subscribes {
             return self.manual_step(out);
         }
+        if self.has_consumer_protocol() {
+            return self.consumer_protocol_step(out);
+        }
         self.check_metadata_change(out);
         self.check_subscription(out);
         if self.coordinator.is_none() {
@@ -517,7 +531,9 @@ impl Consumer {
             self.is_looking_up = false;
             self.look_up(out);
         } else if *timer == Timer::Heartbeat {
-            self.on_heartbeat_timer(out);
+            if !self.has_consumer_protocol() {
+                self.on_heartbeat_timer(out);
+            }
         } else if *timer == Timer::SessionTimeout {
             self.on_session_timeout(out);
         } else if *timer == Timer::PollTimeout {
@@ -536,6 +552,7 @@ impl Consumer {
         } else {
             return false;
         }
+        self.background(out);
         self.poll(out);
         true
     }
@@ -557,6 +574,7 @@ impl Consumer {
             self.resume_assignment(out);
             self.take_assigned(out);
             self.check_leaders(out);
+            self.background(out);
             self.poll(out);
             return true;
         }
@@ -569,6 +587,7 @@ impl Consumer {
             return true;
         }
         self.take_in_answer(correlation, response, out);
+        self.background(out);
         self.poll(out);
         true
     }
@@ -618,6 +637,9 @@ impl Consumer {
                 self.on_heartbeat_response(generation_id, &member_id, response.error_code, out);
             }
             (Purpose::Leave, Response::LeaveGroup(_)) => self.on_left(out),
+            (Purpose::GroupHeartbeat(epoch), Response::ConsumerGroupHeartbeat(response)) => {
+                self.on_group_heartbeat((correlation, epoch), response, out);
+            }
             (Purpose::Commit(call), Response::OffsetCommit(response)) => {
                 self.on_commit_response(&call, response, out);
             }
@@ -675,6 +697,7 @@ impl Consumer {
             }
             Some(Purpose::Heartbeat { .. }) => self.heartbeat_failed(out),
             Some(Purpose::Leave) => self.on_left(out),
+            Some(Purpose::GroupHeartbeat(_)) => self.group_heartbeat_lost(correlation, out),
             Some(Purpose::Commit(call)) => self.commit_disconnected(&call, out),
             Some(Purpose::OffsetFetch(partitions) | Purpose::ListOffsets(partitions)) => {
                 self.positions_failed(&partitions, out);
@@ -683,6 +706,7 @@ impl Consumer {
             Some(Purpose::Fetch(broker, asked)) => self.fetch_failed(broker, &asked, out),
         }
         self.metadata.request_update(out);
+        self.background(out);
         self.poll(out);
         true
     }

@@ -29,6 +29,8 @@ pub(super) struct Context<'a> {
     pub(super) partition: u32,
     /// Names of topics.
     pub(super) topic_names: &'a BTreeMap<TopicId, Arc<str>>,
+    /// The topics that exist, each with its id and number of partitions.
+    pub(super) topics: &'a BTreeMap<Arc<str>, (TopicId, u32)>,
     /// The id of the next append or waiting answer.
     pub(super) next_append_id: &'a mut u64,
     /// What is to be written, in order.

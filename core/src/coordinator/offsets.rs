@@ -147,23 +147,10 @@ impl CoordinatorPartition {
             member_id,
             ..
         } = request;
-        let checked =
-            match self.groups.get_mut(group_id) {
-                // A consumer that assigns by itself: the commit makes the group when it is stored.
-                None if *generation_id < 0 => Ok(()),
-                None if request.version < GROUP_ID_NOT_FOUND_VERSION => {
-                    Err(ErrorCode::IllegalGeneration)
-                }
-                None => Err(ErrorCode::GroupIdNotFound),
-                Some(group) => group
-                    .check_commit(request, is_transactional)
-                    .map(|()| match group.state() {
-                        State::Stable(_) | State::PreparingRebalance(_) => {
-                            group.restart_session(member_id, ctx.out);
-                        }
-                        State::Empty | State::CompletingRebalance(_) | State::Dead => {}
-                    }),
-            };
+        let checked = match self.consumer_groups.get(group_id) {
+            Some(group) => group.check_commit(request, is_transactional),
+            None => self.check_classic_commit(request, is_transactional, ctx),
+        };
         if let Err(error) = checked {
             return ctx.out.respond(reply, respond(error));
         }
@@ -211,10 +198,37 @@ impl CoordinatorPartition {
         ctx.writes.push(write);
     }
 
+    fn check_classic_commit(
+        &mut self,
+        request: &OffsetCommitRequest,
+        is_transactional: bool,
+        ctx: &mut Context<'_>,
+    ) -> Result<(), ErrorCode> {
+        let Some(group) = self.groups.get_mut(&request.group_id) else {
+            return if request.generation_id < 0 {
+                // A consumer that assigns by itself: the commit makes the group when it is stored.
+                Ok(())
+            } else if request.version < GROUP_ID_NOT_FOUND_VERSION {
+                Err(ErrorCode::IllegalGeneration)
+            } else {
+                Err(ErrorCode::GroupIdNotFound)
+            };
+        };
+        group.check_commit(request, is_transactional)?;
+        match group.state() {
+            State::Stable(_) | State::PreparingRebalance(_) => {
+                group.restart_session(&request.member_id, ctx.out);
+            }
+            State::Empty | State::CompletingRebalance(_) | State::Dead => {}
+        }
+        Ok(())
+    }
+
     /// Answers `OffsetFetch`, whoever asks and whatever the group does. It waits for commits that
     /// are under way, as a consumer's `require_stable` read does.
     ///
     /// # Errors sent
+    /// `UNKNOWN_MEMBER_ID` (25), `STALE_MEMBER_EPOCH` (113) a member of the consumer protocol;
     /// `UNSTABLE_OFFSET_COMMIT` (88) while a transaction with one of the offsets is open (KIP-447);
     /// an unknown group or partition has offset -1.
     /// # Source
@@ -229,8 +243,19 @@ impl CoordinatorPartition {
             .groups
             .get(&request.group_id)
             .filter(|group| !group.state().is_dead());
+        let consumers = self.consumer_groups.get(&request.group_id);
+        let checked = consumers.map(|it| it.check_fetch(&request.member_id, request.member_epoch));
+        if let Some(Err(error_code)) = checked {
+            let response = OffsetFetchResponse {
+                error_code,
+                offsets: Vec::new(),
+            };
+            return ctx.out.respond(reply, Response::OffsetFetch(response));
+        }
+        let offsets = consumers.map(|group| &group.offsets);
+        let offsets = offsets.or(group.map(|group| &group.offsets));
         let read = |topic_partition: &TopicPartition| {
-            let committed = group.and_then(|group| group.offsets.get(topic_partition));
+            let committed = offsets.and_then(|offsets| offsets.get(topic_partition));
             committed.map_or((*topic_partition, Offset::UNKNOWN, -1), |committed| {
                 (*topic_partition, committed.offset, committed.leader_epoch)
             })
@@ -270,6 +295,10 @@ impl CoordinatorPartition {
         let groups = self.groups.values();
         let records: Vec<Record> = groups
             .flat_map(|group| group.expired_records(&self.open_partitions(&group.group_id), ctx))
+            .chain(self.consumer_groups.values().flat_map(|group| {
+                let open = self.open_partitions(&group.group_id);
+                group.expired_records(&open, ctx)
+            }))
             .collect();
         if !records.is_empty() {
             let (then, answer) = (Then::Nothing, None);

@@ -98,12 +98,11 @@ impl ClassicGroup {
 ///
 /// # Source
 /// `GroupMetadataManager#replay`, `OffsetMetadataManager#replay` (Kafka 1eb7644).
-/// # Simplified
-/// No records of KIP-848 groups.
 pub(super) fn replay(groups: &mut BTreeMap<GroupId, ClassicGroup>, record: &Record, now: SimTime) {
     match &record.value {
         RecordValue::Text(_)
         | RecordValue::Null
+        | RecordValue::ConsumerGroup { .. }
         | RecordValue::Transaction { .. }
         | RecordValue::EndTransaction { .. } => {}
         RecordValue::OffsetCommit {
@@ -140,7 +139,14 @@ pub(super) fn replay(groups: &mut BTreeMap<GroupId, ClassicGroup>, record: &Reco
             group_id,
             metadata: None,
         } => {
-            groups.remove(group_id);
+            // Offsets outlive the group: another one may take them over.
+            if let Some(former) = groups.remove(group_id)
+                && !former.offsets.is_empty()
+            {
+                let mut heir = ClassicGroup::new(group_id.clone(), now);
+                heir.offsets = former.offsets;
+                groups.insert(group_id.clone(), heir);
+            }
         }
     }
 }
@@ -156,9 +162,9 @@ pub(super) const fn is_replayed_when_appended(record: &Record) -> bool {
         | RecordValue::GroupMetadata {
             metadata: Some(_), ..
         } => false,
-        RecordValue::OffsetCommit { .. } | RecordValue::GroupMetadata { metadata: None, .. } => {
-            true
-        }
+        RecordValue::OffsetCommit { .. }
+        | RecordValue::ConsumerGroup { .. }
+        | RecordValue::GroupMetadata { metadata: None, .. } => true,
     }
 }
 

@@ -1,6 +1,7 @@
 //! One partition of `__consumer_offsets` on its leader: append, replay, answer at the high
 //! watermark.
 
+use super::consumer_group::{ConsumerGroup, refusal};
 use super::context::{Answer, Context, Then, Write};
 use super::group::{ClassicGroup, join_error, sync_error};
 use super::join::Join;
@@ -16,7 +17,7 @@ use crate::wire::api::{
     OffsetCommitResponse, OffsetFetchResponse, Response, SyncGroupRequest, TxnOffsetCommitResponse,
 };
 use crate::wire::error_code::ErrorCode;
-use crate::wire::record::{ProducerStamp, Record, RecordValue};
+use crate::wire::record::{ConsumerGroupPiece, ProducerStamp, Record, RecordValue};
 use serde::Serialize;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -28,8 +29,10 @@ pub struct CoordinatorPartition {
     pub leader_epoch: i32,
     /// Whether its log has yet to be read; every group is unknown until then.
     pub is_loading: bool,
-    /// Its groups.
+    /// Its groups of the classic protocol, and those that were made by commits alone.
     pub groups: BTreeMap<GroupId, ClassicGroup>,
+    /// Its groups of the consumer protocol.
+    pub consumer_groups: BTreeMap<GroupId, ConsumerGroup>,
     /// Records before this offset are replicated.
     pub high_watermark: Offset,
     /// Where the log ended after the last record that the coordinator wrote or read.
@@ -37,7 +40,7 @@ pub struct CoordinatorPartition {
     /// When offsets are next checked for expiry; unset before it is loaded.
     pub offset_expiry_at: Option<SimTime>,
     /// Where new member ids come from.
-    member_ids: MemberIds,
+    pub(super) member_ids: MemberIds,
     /// Writes that the broker has yet to append, by append id.
     unappended: Vec<(u64, Write)>,
     /// What waits for the high watermark, by ascending offset.
@@ -75,13 +78,22 @@ impl MemberIds {
             .group_instance_id
             .as_ref()
             .map_or(&*request.client_id, InstanceId::as_str);
+        self.next_for(prefix, |member_id| {
+            group.member(member_id).is_some() || group.pending_members.contains_key(member_id)
+        })
+    }
+
+    /// A new id that starts with `prefix`.
+    pub(super) fn next_for(
+        &mut self,
+        prefix: &str,
+        is_taken: impl Fn(&MemberId) -> bool,
+    ) -> MemberId {
         loop {
             self.issued += 1;
             let number = (u64::from(self.leader_epoch) << 16) + self.issued;
             let member_id = MemberId::new(&format!("{prefix}-{number:04x}"));
-            let is_taken = group.member(&member_id).is_some()
-                || group.pending_members.contains_key(&member_id);
-            if !is_taken {
+            if !is_taken(&member_id) {
                 return member_id;
             }
         }
@@ -101,6 +113,7 @@ impl CoordinatorPartition {
             leader_epoch,
             is_loading: true,
             groups: BTreeMap::new(),
+            consumer_groups: BTreeMap::new(),
             high_watermark: Offset::ZERO,
             last_written: Offset::ZERO,
             offset_expiry_at: None,
@@ -127,14 +140,39 @@ impl CoordinatorPartition {
         self.high_watermark = high_watermark;
         self.last_written = high_watermark;
         for (offset, record) in records {
-            replay(&mut self.groups, record, ctx.out.now);
+            self.replay(record, ctx.out.now);
             self.last_written = self.last_written.max(offset + 1);
         }
         self.is_loading = false;
         for group in self.groups.values_mut() {
             group.on_loaded(ctx);
         }
+        self.load_consumer_groups(ctx);
         self.arm_offset_expiry(ctx);
+    }
+
+    /// Applies a record.
+    ///
+    /// # Source
+    /// `GroupCoordinatorShard#replay` (Kafka 1eb7644).
+    fn replay(&mut self, record: &Record, now: SimTime) {
+        if let RecordValue::ConsumerGroup { group_id, piece } = &record.value {
+            return self.replay_piece(group_id, piece, now);
+        }
+        if let RecordValue::OffsetCommit {
+            group_id,
+            topic_partition,
+            committed,
+        } = &record.value
+            && let Some(group) = self.consumer_groups.get_mut(group_id)
+        {
+            match committed {
+                Some(committed) => group.offsets.insert(*topic_partition, *committed),
+                None => group.offsets.remove(topic_partition),
+            };
+            return;
+        }
+        replay(&mut self.groups, record, now);
     }
 
     /// `JoinGroup`; see [`ClassicGroup::join`]. A group that is not there is made for a member
@@ -145,6 +183,10 @@ impl CoordinatorPartition {
         request: &JoinGroupRequest,
         ctx: &mut Context<'_>,
     ) {
+        if self.handle_join_of_classic_member(reply, request, ctx) {
+            return;
+        }
+        let written = ctx.writes.len();
         let is_new = !self.groups.contains_key(&request.group_id);
         if is_new && !request.member_id.is_empty() {
             let member_id = request.member_id.clone();
@@ -159,11 +201,11 @@ impl CoordinatorPartition {
                 group
             });
         group.join(Join { reply, request }, &mut self.member_ids, ctx);
-        if is_new && ctx.writes.is_empty() {
+        if is_new && ctx.writes.len() == written {
             // The group must outlive this coordinator even if nothing else is ever written of it.
             let record = group.new_group_record(ctx.out.now);
             ctx.write(&request.group_id, vec![record], Then::NewGroup { reply });
-        } else if ctx.writes.is_empty() {
+        } else if ctx.writes.len() == written {
             group.note_parked(reply, ctx);
         }
     }
@@ -175,6 +217,9 @@ impl CoordinatorPartition {
         request: &SyncGroupRequest,
         ctx: &mut Context<'_>,
     ) {
+        if self.handle_sync_of_classic_member(reply, request, ctx) {
+            return;
+        }
         let group = self.groups.get_mut(&request.group_id);
         let Some(group) = group.filter(|group| !group.state().is_empty()) else {
             let response = sync_error(ErrorCode::UnknownMemberId);
@@ -193,6 +238,9 @@ impl CoordinatorPartition {
         request: &HeartbeatRequest,
         ctx: &mut Context<'_>,
     ) {
+        if self.handle_heartbeat_of_classic_member(reply, request, ctx) {
+            return;
+        }
         let result = match self.groups.get_mut(&request.group_id) {
             Some(group) => group.heartbeat(request, ctx),
             None => Err(ErrorCode::UnknownMemberId),
@@ -211,6 +259,9 @@ impl CoordinatorPartition {
         request: &LeaveGroupRequest,
         ctx: &mut Context<'_>,
     ) {
+        if self.handle_leave_of_classic_members(reply, request, ctx) {
+            return;
+        }
         let result = match self.groups.get_mut(&request.group_id) {
             Some(group) => group.leave(request, ctx),
             None => Ok(request
@@ -323,7 +374,14 @@ impl CoordinatorPartition {
             return;
         };
         self.last_written = self.last_written.max(next_offset);
+        let mut is_downgrade = false;
         for record in std::mem::take(&mut write.records) {
+            if let RecordValue::ConsumerGroup { piece, .. } = &record.value {
+                is_downgrade |= matches!(piece, ConsumerGroupPiece::Epoch(None));
+            } else if is_downgrade {
+                self.downgrade(&record, ctx);
+                continue;
+            }
             if write.producer.has_id() {
                 self.open_offsets.push((write.producer.producer_id, record));
             } else if is_replayed_when_appended(&record) {
@@ -332,6 +390,10 @@ impl CoordinatorPartition {
         }
         let parked = write.then.parked_request();
         let group_id = write.group_id.clone();
+        let consumers = group_id.as_ref();
+        if let Some(group) = consumers.and_then(|id| self.consumer_groups.get_mut(id)) {
+            group.note_state(ctx);
+        }
         if next_offset <= self.high_watermark && self.deferred.is_empty() {
             self.finish(write, Ok(()), ctx);
         } else {
@@ -341,6 +403,17 @@ impl CoordinatorPartition {
         let group = group_id.and_then(|group_id| self.groups.get_mut(&group_id));
         if let (Some(reply), Some(group)) = (parked, group) {
             group.note_parked(reply, ctx);
+        }
+    }
+
+    /// The record of the classic group that a group of the consumer protocol becomes.
+    fn downgrade(&mut self, record: &Record, ctx: &mut Context<'_>) {
+        self.replay(record, ctx.out.now);
+        if let RecordValue::GroupMetadata { group_id, .. } = &record.value
+            && let Some(group) = self.groups.get_mut(group_id)
+        {
+            group.trace_state(GroupState::Dead, "it was one of the consumer protocol", ctx);
+            group.on_downgraded(ctx);
         }
     }
 
@@ -370,6 +443,7 @@ impl CoordinatorPartition {
                 } if group_id == group => Some(*topic_partition),
                 RecordValue::OffsetCommit { .. }
                 | RecordValue::GroupMetadata { .. }
+                | RecordValue::ConsumerGroup { .. }
                 | RecordValue::Text(_)
                 | RecordValue::Null
                 | RecordValue::Transaction { .. }
@@ -416,6 +490,9 @@ impl CoordinatorPartition {
 
     fn replay_appended(&mut self, record: &Record, ctx: &mut Context<'_>) {
         match &record.value {
+            RecordValue::ConsumerGroup { group_id, piece } => {
+                return self.piece_appended(group_id, piece, ctx);
+            }
             RecordValue::GroupMetadata {
                 group_id,
                 metadata: None,
@@ -428,7 +505,9 @@ impl CoordinatorPartition {
                 group_id,
                 committed: Some(_),
                 ..
-            } if !self.groups.contains_key(group_id) => {
+            } if !self.groups.contains_key(group_id)
+                && !self.consumer_groups.contains_key(group_id) =>
+            {
                 let group = ClassicGroup::new(group_id.clone(), ctx.out.now);
                 group.trace_state(GroupState::Dead, "first OffsetCommit", ctx);
             }
@@ -439,7 +518,7 @@ impl CoordinatorPartition {
             | RecordValue::Transaction { .. }
             | RecordValue::EndTransaction { .. } => {}
         }
-        replay(&mut self.groups, record, ctx.out.now);
+        self.replay(record, ctx.out.now);
     }
 
     /// The broker could not append a write: what hangs on it fails, and a group that it was to
@@ -620,6 +699,7 @@ impl CoordinatorPartition {
         for (_, mut group) in std::mem::take(&mut self.groups) {
             group.on_unloaded(ctx);
         }
+        self.unload_consumer_groups(ctx);
     }
 
     /// Requests that wait here, as the trace shows them: joins and syncs by group and member, then
@@ -698,6 +778,11 @@ impl ClassicGroup {
             member.answer_sync(sync_error(ErrorCode::NotCoordinator), false, ctx.out);
         }
         self.become_state(State::Dead, "the coordinator has lost its partition", ctx);
+    }
+
+    /// A group of the consumer protocol takes its place.
+    pub(super) fn on_replaced(&mut self, ctx: &mut Context<'_>) {
+        self.cancel_timers(ctx.out);
     }
 
     fn cancel_timers(&self, out: &mut Out) {
@@ -832,6 +917,9 @@ fn failed(response: Response, error_code: ErrorCode) -> Response {
     let error_code = client_error(error_code);
     if let Response::Heartbeat(_) = response {
         return Response::Heartbeat(HeartbeatResponse { error_code });
+    }
+    if let Response::ConsumerGroupHeartbeat(_) = response {
+        return Response::ConsumerGroupHeartbeat(refusal(error_code));
     }
     if let Response::LeaveGroup(_) = response {
         return Response::LeaveGroup(LeaveGroupResponse {

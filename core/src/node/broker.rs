@@ -193,6 +193,10 @@ impl Broker {
             Request::LeaveGroup(request) => {
                 self.coordinator.handle_leave_group(reply, request, out);
             }
+            Request::ConsumerGroupHeartbeat(request) => {
+                self.coordinator
+                    .handle_consumer_group_heartbeat(reply, request, out);
+            }
             Request::OffsetCommit(request) => self.handle_offset_commit(reply, request, out),
             Request::OffsetFetch(request) => {
                 self.coordinator.handle_offset_fetch(reply, request, out);
@@ -329,6 +333,12 @@ impl Broker {
             self.coordinator
                 .on_topic_named(*topic_id, topic.name.clone());
         }
+        let topics = self.replicas.image().topics.iter();
+        let topics = topics.map(|(topic_id, topic)| {
+            let count = u32::try_from(topic.partitions.len()).unwrap_or(u32::MAX);
+            (topic.name.clone(), (*topic_id, count))
+        });
+        self.coordinator.on_topics(topics.collect());
         for change in changes {
             match change {
                 LeadershipChange::Elected(id, leader_epoch) => {

@@ -475,6 +475,7 @@ impl Client {
                 RecordValue::Null
                 | RecordValue::OffsetCommit { .. }
                 | RecordValue::GroupMetadata { .. }
+                | RecordValue::ConsumerGroup { .. }
                 | RecordValue::Transaction { .. }
                 | RecordValue::EndTransaction { .. } => continue,
             };

@@ -13,6 +13,7 @@ use crate::log::cleaner::Cleanable;
 use crate::log::partition_log::DeletedSegment;
 use crate::trace::event::{GroupState, MemberState, QuorumState, Waiting};
 use crate::wire::api::ApiKey;
+use crate::wire::record::ReconciliationState;
 use serde::Serialize;
 use std::sync::Arc;
 
@@ -238,8 +239,10 @@ pub struct GroupView {
     pub offsets_partition: u32,
     /// Its state.
     pub state: GroupState,
-    /// Its generation.
+    /// Its generation; in the consumer protocol the group epoch.
     pub generation_id: i32,
+    /// Consumer protocol: the epoch that the target assignment is for; unset for a classic group.
+    pub target_assignment_epoch: Option<i32>,
     /// The chosen assignor.
     pub protocol_name: Option<Arc<str>>,
     /// The member that computes assignments.
@@ -279,6 +282,25 @@ pub struct GroupMemberView {
     pub rebalance_timeout: Span,
     /// The partitions that it was given.
     pub assignment: Vec<TopicPartition>,
+    /// How far it has come in the consumer protocol; unset in a classic group.
+    pub reconciliation: Option<ReconciliationView>,
+}
+
+/// How far a member of a group of the consumer protocol has come.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ReconciliationView {
+    /// Its epoch; -2 while a static member is away.
+    pub member_epoch: i32,
+    /// What it waits for.
+    pub state: ReconciliationState,
+    /// Partitions that it has been told to give up and has not acknowledged.
+    pub pending_revocation: Vec<TopicPartition>,
+    /// Partitions of its target that it may not own yet.
+    pub unreleased: Vec<TopicPartition>,
+    /// What it is to own in the end.
+    pub target: Vec<TopicPartition>,
+    /// Whether it speaks the classic protocol.
+    pub is_classic: bool,
 }
 
 /// A producer, or the producer inside a consumer's application.

@@ -9,7 +9,7 @@ use crate::base::timer::Timer;
 use crate::kernel::time::SimTime;
 use crate::wire::api::{ApiKey, Request, Response};
 use crate::wire::error_code::ErrorCode;
-use crate::wire::record::TransactionState;
+use crate::wire::record::{CurrentAssignment, TransactionState};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -136,7 +136,7 @@ impl QuorumState {
     }
 }
 
-/// The state of a classic group.
+/// The state of a group.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -148,6 +148,10 @@ pub enum GroupState {
     PreparingRebalance,
     /// The join phase is over; the leader's assignment is awaited.
     CompletingRebalance,
+    /// Consumer protocol: the group epoch is ahead of the target assignment's.
+    Assigning,
+    /// Consumer protocol: some member has not reached its target assignment.
+    Reconciling,
     /// Every member may have its assignment.
     Stable,
     /// Unloaded or deleted.
@@ -161,6 +165,8 @@ impl GroupState {
             Self::Empty => "Empty",
             Self::PreparingRebalance => "PreparingRebalance",
             Self::CompletingRebalance => "CompletingRebalance",
+            Self::Assigning => "Assigning",
+            Self::Reconciling => "Reconciling",
             Self::Stable => "Stable",
             Self::Dead => "Dead",
         }
@@ -182,6 +188,42 @@ pub enum MemberState {
     CompletingRebalance,
     /// In the group.
     Stable,
+    /// Consumer protocol: its heartbeats ask to join.
+    Joining,
+    /// Consumer protocol: it goes over to what it was told to own.
+    Reconciling,
+    /// Consumer protocol: it has gone over and is about to say so.
+    Acknowledging,
+    /// Consumer protocol: the coordinator does not take its epoch; it gives everything up.
+    Fenced,
+    /// Consumer protocol: it gives everything up before it leaves.
+    PrepareLeaving,
+    /// Consumer protocol: its last heartbeat has to be sent.
+    Leaving,
+    /// Consumer protocol: it has left because `poll` was not called in time.
+    Stale,
+    /// Consumer protocol: it met an error that it does not survive.
+    Fatal,
+}
+
+impl MemberState {
+    /// Kafka's name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Unjoined => "UNJOINED",
+            Self::PreparingRebalance => "PREPARING_REBALANCE",
+            Self::CompletingRebalance => "COMPLETING_REBALANCE",
+            Self::Stable => "STABLE",
+            Self::Joining => "JOINING",
+            Self::Reconciling => "RECONCILING",
+            Self::Acknowledging => "ACKNOWLEDGING",
+            Self::Fenced => "FENCED",
+            Self::PrepareLeaving => "PREPARE_LEAVING",
+            Self::Leaving => "LEAVING",
+            Self::Stale => "STALE",
+            Self::Fatal => "FATAL",
+        }
+    }
 }
 
 trace_events! {
@@ -619,6 +661,28 @@ trace_events! {
         members: Arc<[MemberId]>,
         /// The member that computes the assignment; unset for an empty group.
         leader: Option<MemberId>,
+    }
+    /// The coordinator of a group of the consumer protocol runs the assignor.
+    TargetAssignmentComputed "target-assignment-computed" "TargetAssignmentBuilder (KIP-848)" {
+        /// The group.
+        group_id: GroupId,
+        /// Which assignor.
+        assignor: Arc<str>,
+        /// The group epoch that it is for.
+        target_assignment_epoch: i32,
+        /// How many members the group has.
+        members: u32,
+        /// The members whose target has changed, and what they are to own.
+        changed: Arc<[(MemberId, Arc<Vec<TopicPartition>>)]>,
+    }
+    /// A member of a group of the consumer protocol comes a step nearer to its target assignment.
+    MemberReconciled "member-reconciled" "CurrentAssignmentBuilder (KIP-848)" {
+        /// The group.
+        group_id: GroupId,
+        /// Which member.
+        member_id: MemberId,
+        /// Where it stands from now on.
+        current: Arc<CurrentAssignment>,
     }
     /// An offset is committed: its record is replicated.
     OffsetCommitted "offset-committed" "OffsetMetadataManager.commitOffset" {

@@ -65,6 +65,7 @@ apis! {
     SyncGroup "SyncGroup" [SyncGroupRequest, SyncGroupResponse] "Gets the assignment; the leader brings it."
     Heartbeat "Heartbeat" [HeartbeatRequest, HeartbeatResponse] "Says that a member lives."
     LeaveGroup "LeaveGroup" [LeaveGroupRequest, LeaveGroupResponse] "Leaves a group."
+    ConsumerGroupHeartbeat "ConsumerGroupHeartbeat" [ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse] "Joins, keeps, reconciles and leaves a membership of the consumer protocol (KIP-848)."
     OffsetCommit "OffsetCommit" [OffsetCommitRequest, OffsetCommitResponse] "Stores where a group goes on."
     OffsetFetch "OffsetFetch" [OffsetFetchRequest, OffsetFetchResponse] "Reads where a group goes on."
     CreateTopics "CreateTopics" [CreateTopicsRequest, CreateTopicsResponse] "Creates a topic, at the controller."
@@ -495,12 +496,55 @@ pub struct LeaveGroupResponse {
     pub members: Vec<(MemberId, Option<InstanceId>, ErrorCode)>,
 }
 
+/// `ConsumerGroupHeartbeat`, version 1. What is unset has not changed since the heartbeat before.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct ConsumerGroupHeartbeatRequest {
+    /// The group.
+    pub group_id: GroupId,
+    /// Empty for a member that has no id yet.
+    pub member_id: MemberId,
+    /// The epoch that the member knows: 0 to join, -1 to leave, -2 when a static member leaves for a
+    /// while.
+    pub member_epoch: i32,
+    /// Set for a static member.
+    pub group_instance_id: Option<InstanceId>,
+    /// The member's `client.id`, which new member ids start with (a header field in Kafka).
+    pub client_id: Arc<str>,
+    /// `client.rack`.
+    pub rack_id: Option<Arc<str>>,
+    /// The member's `max.poll.interval.ms`; -1 when unchanged.
+    pub rebalance_timeout_ms: i64,
+    /// Names of the subscribed topics, sorted.
+    pub subscribed_topic_names: Option<Vec<Arc<str>>>,
+    /// A pattern of topic names; no broker takes it yet.
+    pub subscribed_topic_regex: Option<Arc<str>>,
+    /// The assignor that the member asks for (`group.remote.assignor`).
+    pub server_assignor: Option<Arc<str>>,
+    /// What the member owns now, sorted: the acknowledgement of what it was told.
+    pub topic_partitions: Option<Arc<Vec<TopicPartition>>>,
+}
+
+/// Answer to `ConsumerGroupHeartbeat`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct ConsumerGroupHeartbeatResponse {
+    /// Whether the member is in.
+    pub error_code: ErrorCode,
+    /// Its member id; empty on error.
+    pub member_id: MemberId,
+    /// Its epoch from now on.
+    pub member_epoch: i32,
+    /// When it is to send its next heartbeat, in milliseconds after this one.
+    pub heartbeat_interval_ms: i64,
+    /// Everything that it may own now, sorted; unset when that has not changed.
+    pub assignment: Option<Arc<Vec<TopicPartition>>>,
+}
+
 /// `OffsetCommit`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct OffsetCommitRequest {
     /// The group.
     pub group_id: GroupId,
-    /// The member's generation; -1 for a consumer outside the group.
+    /// The member's generation or epoch; -1 for a consumer outside the group.
     pub generation_id: i32,
     /// Its member id; empty for a consumer outside the group.
     pub member_id: MemberId,
@@ -524,6 +568,10 @@ pub struct OffsetCommitResponse {
 pub struct OffsetFetchRequest {
     /// The group.
     pub group_id: GroupId,
+    /// The member id of a member of the consumer protocol; empty for any other reader.
+    pub member_id: MemberId,
+    /// Its epoch; -1 for any other reader.
+    pub member_epoch: i32,
     /// The partitions asked for.
     pub partitions: Vec<TopicPartition>,
 }
@@ -1002,6 +1050,7 @@ impl Response {
                     .chain(response.members.iter().map(|m| m.2)),
             ),
             Self::OffsetCommit(response) => first(response.partitions.iter().map(|p| p.1)),
+            Self::ConsumerGroupHeartbeat(response) => response.error_code,
             Self::OffsetFetch(response) => response.error_code,
             Self::CreateTopics(response) => response.error_code,
             Self::BrokerRegistration(response) => response.error_code,

@@ -70,6 +70,7 @@ error_codes! {
     InvalidSessionTimeout, 26, false, "INVALID_SESSION_TIMEOUT", "session.timeout.ms is outside the bounds that the broker allows.";
     RebalanceInProgress, 27, false, "REBALANCE_IN_PROGRESS", "The group is rebalancing: join again.";
     InvalidCommitOffsetSize, 28, false, "INVALID_COMMIT_OFFSET_SIZE", "The offset commit is larger than the log accepts.";
+    UnsupportedVersion, 35, false, "UNSUPPORTED_VERSION", "The broker does not support this version of the request, or not for this group.";
     TopicAlreadyExists, 36, false, "TOPIC_ALREADY_EXISTS", "A topic of this name exists.";
     InvalidPartitions, 37, false, "INVALID_PARTITIONS", "The number of partitions is not valid.";
     InvalidReplicationFactor, 38, false, "INVALID_REPLICATION_FACTOR", "The replication factor cannot be met.";
@@ -109,6 +110,10 @@ error_codes! {
     BrokerIdNotRegistered, 102, false, "BROKER_ID_NOT_REGISTERED", "No broker of this id is registered.";
     IneligibleReplica, 107, false, "INELIGIBLE_REPLICA", "A replica in the new ISR is fenced or shutting down.";
     NewLeaderElected, 108, false, "NEW_LEADER_ELECTED", "The change was applied, and it made another replica leader.";
+    FencedMemberEpoch, 110, false, "FENCED_MEMBER_EPOCH", "The member's epoch is not the one that the coordinator knows: give everything up and join again.";
+    UnreleasedInstanceId, 111, false, "UNRELEASED_INSTANCE_ID", "Another member uses this group.instance.id and has not left.";
+    UnsupportedAssignor, 112, false, "UNSUPPORTED_ASSIGNOR", "The coordinator has no assignor of this name.";
+    StaleMemberEpoch, 113, false, "STALE_MEMBER_EPOCH", "The member's epoch has moved on: try again with the present one.";
     TransactionAbortable, 120, false, "TRANSACTION_ABORTABLE", "The transaction cannot go on; the application may abort it.";
 }
 

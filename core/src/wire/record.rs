@@ -1,6 +1,8 @@
 //! Records and batches.
 
-use crate::base::ids::{GroupId, InstanceId, MemberId, NodeId, Offset, RecordId, TopicPartition};
+use crate::base::ids::{
+    GroupId, InstanceId, MemberId, NodeId, Offset, RecordId, TopicId, TopicPartition,
+};
 use crate::base::user_data::UserData;
 use crate::kernel::time::SimTime;
 use serde::{Deserialize, Serialize};
@@ -44,6 +46,13 @@ pub enum RecordValue {
         group_id: GroupId,
         /// The state; unset for a tombstone.
         metadata: Option<Arc<GroupMetadata>>,
+    },
+    /// `__consumer_offsets`: a piece of what a group of the consumer protocol is (KIP-848).
+    ConsumerGroup {
+        /// The group.
+        group_id: GroupId,
+        /// Which piece, and what it is now.
+        piece: ConsumerGroupPiece,
     },
     /// `__transaction_state`: where a transactional id stands; unset forgets it.
     Transaction {
@@ -169,6 +178,128 @@ pub struct MemberMetadata {
     pub assignment: Arc<Vec<TopicPartition>>,
 }
 
+/// A piece of a group of the consumer protocol, each with a key of its own in the log. An unset
+/// value is a tombstone.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ConsumerGroupPiece {
+    /// A member as it describes itself.
+    Member(MemberId, Option<Arc<ConsumerMemberMetadata>>),
+    /// Id and partition count of each subscribed topic that exists, by name.
+    Topics(Option<Arc<Vec<SubscribedTopic>>>),
+    /// The group epoch.
+    Epoch(Option<i32>),
+    /// What a member is to own.
+    Target(MemberId, Option<Arc<Vec<TopicPartition>>>),
+    /// The group epoch that the target assignment was computed in.
+    TargetEpoch(Option<i32>),
+    /// How far a member has come on its way there.
+    Current(MemberId, Option<Arc<CurrentAssignment>>),
+}
+
+/// A subscribed topic as the coordinator last saw it: its name, id and number of partitions.
+pub type SubscribedTopic = (Arc<str>, TopicId, u32);
+
+/// A member of the consumer protocol as it describes itself (`ConsumerGroupMemberMetadataValue`).
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct ConsumerMemberMetadata {
+    /// Its `group.instance.id`; unset for a dynamic member.
+    pub group_instance_id: Option<InstanceId>,
+    /// Its `client.rack`.
+    pub rack_id: Option<Arc<str>>,
+    /// Its `client.id`.
+    pub client_id: Arc<str>,
+    /// The process behind it (`client_host` in Kafka).
+    pub client: NodeId,
+    /// Names of the topics that it subscribes to, sorted.
+    pub subscribed_topics: Vec<Arc<str>>,
+    /// The assignor that it asks for; unset leaves that to the others.
+    pub server_assignor: Option<Arc<str>>,
+    /// Its `max.poll.interval.ms`; -1 before it has said so.
+    pub rebalance_timeout_ms: i64,
+    /// Set for a member that speaks the classic protocol.
+    pub classic: Option<ClassicMemberMetadata>,
+}
+
+/// What a member of the classic protocol in a group of the consumer protocol says besides.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct ClassicMemberMetadata {
+    /// Its `session.timeout.ms`.
+    pub session_timeout_ms: i64,
+    /// The assignors that it offers, in its order of preference.
+    pub protocols: Vec<(Arc<str>, Arc<Subscription>)>,
+}
+
+/// How far a member of the consumer protocol has come
+/// (`ConsumerGroupCurrentMemberAssignmentValue`).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize)]
+pub struct CurrentAssignment {
+    /// Its epoch; -2 while a static member is away.
+    pub member_epoch: i32,
+    /// Its epoch before the last step.
+    pub previous_member_epoch: i32,
+    /// What it waits for.
+    pub state: ReconciliationState,
+    /// What it may own, sorted.
+    pub assigned: Vec<TopicPartition>,
+    /// What it has been told to give up and has not acknowledged, sorted.
+    pub pending_revocation: Vec<TopicPartition>,
+}
+
+/// What a member of the consumer protocol waits for, at the coordinator (`MemberState`).
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum ReconciliationState {
+    /// For nothing: it has reached its epoch.
+    #[default]
+    Stable,
+    /// The coordinator waits for it to give up partitions.
+    UnrevokedPartitions,
+    /// It waits for others to give up partitions.
+    UnreleasedPartitions,
+    /// A newer coordinator wrote a state that this one does not know.
+    Unknown,
+}
+
+impl ReconciliationState {
+    /// Kafka's name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Stable => "STABLE",
+            Self::UnrevokedPartitions => "UNREVOKED_PARTITIONS",
+            Self::UnreleasedPartitions => "UNRELEASED_PARTITIONS",
+            Self::Unknown => "UNKNOWN",
+        }
+    }
+}
+
+impl ConsumerGroupPiece {
+    /// Which kind of piece it is, as in the record's key, and which member it is about.
+    pub const fn key(&self) -> (u8, Option<&MemberId>) {
+        match self {
+            Self::Epoch(_) => (3, None),
+            Self::Topics(_) => (4, None),
+            Self::Member(member_id, _) => (5, Some(member_id)),
+            Self::TargetEpoch(_) => (6, None),
+            Self::Target(member_id, _) => (7, Some(member_id)),
+            Self::Current(member_id, _) => (8, Some(member_id)),
+        }
+    }
+
+    /// Whether it removes the piece.
+    pub const fn is_tombstone(&self) -> bool {
+        match self {
+            Self::Epoch(value) | Self::TargetEpoch(value) => value.is_none(),
+            Self::Topics(value) => value.is_none(),
+            Self::Member(_, value) => value.is_none(),
+            Self::Target(_, value) => value.is_none(),
+            Self::Current(_, value) => value.is_none(),
+        }
+    }
+}
+
 /// What a member says of itself under one assignor (`ConsumerProtocolSubscription`).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize)]
 pub struct Subscription {
@@ -193,6 +324,8 @@ pub enum RecordKey<'a> {
     Offset(&'a GroupId, TopicPartition),
     /// A group.
     Group(&'a GroupId),
+    /// A piece of a group of the consumer protocol: which kind, and of which member.
+    ConsumerGroup(&'a GroupId, u8, Option<&'a MemberId>),
 }
 
 /// A batch of records as it stands in a log.
@@ -408,6 +541,7 @@ impl Record {
             RecordValue::Null
             | RecordValue::OffsetCommit { .. }
             | RecordValue::GroupMetadata { .. }
+            | RecordValue::ConsumerGroup { .. }
             | RecordValue::Transaction { .. }
             | RecordValue::EndTransaction { .. } => None,
         }
@@ -424,6 +558,10 @@ impl Record {
                 ..
             } => Some(RecordKey::Offset(group_id, *topic_partition)),
             RecordValue::GroupMetadata { group_id, .. } => Some(RecordKey::Group(group_id)),
+            RecordValue::ConsumerGroup { group_id, piece } => {
+                let (kind, member_id) = piece.key();
+                Some(RecordKey::ConsumerGroup(group_id, kind, member_id))
+            }
             RecordValue::Transaction {
                 transactional_id, ..
             } => Some(RecordKey::Text(transactional_id)),
@@ -438,6 +576,7 @@ impl Record {
             RecordValue::Text(_) | RecordValue::EndTransaction { .. } => false,
             RecordValue::OffsetCommit { committed, .. } => committed.is_none(),
             RecordValue::GroupMetadata { metadata, .. } => metadata.is_none(),
+            RecordValue::ConsumerGroup { piece, .. } => piece.is_tombstone(),
             RecordValue::Transaction { metadata, .. } => metadata.is_none(),
         }
     }

@@ -127,6 +127,8 @@ fn group_of(event: &TraceEvent) -> Option<&GroupId> {
         | TraceEvent::MemberRemoved { group_id, .. }
         | TraceEvent::StaticMemberReplaced { group_id, .. }
         | TraceEvent::JoinPhaseCompleted { group_id, .. }
+        | TraceEvent::TargetAssignmentComputed { group_id, .. }
+        | TraceEvent::MemberReconciled { group_id, .. }
         | TraceEvent::OffsetCommitted { group_id, .. } => Some(group_id),
         TraceEvent::RequestParked { group_id, .. } => group_id.as_ref(),
         _ => None,

@@ -434,6 +434,29 @@ impl Narrator<'_> {
                 args.push(("assignor", assignor.to_string()));
                 args.push(("count", assignments.len().to_string()));
             }
+            TraceEvent::TargetAssignmentComputed {
+                group_id,
+                assignor,
+                target_assignment_epoch,
+                members,
+                ..
+            } => {
+                args.push(("group", group_id.to_string()));
+                args.push(("assignor", assignor.to_string()));
+                args.push(("epoch", target_assignment_epoch.to_string()));
+                args.push(("count", members.to_string()));
+            }
+            TraceEvent::MemberReconciled {
+                group_id,
+                member_id,
+                current,
+            } => {
+                args.push(("group", group_id.to_string()));
+                args.push(("member", member_id.to_string()));
+                args.push(("epoch", current.member_epoch.to_string()));
+                args.push(("state", current.state.name().to_owned()));
+                args.push(("partitions", self.partitions(&current.assigned)));
+            }
             TraceEvent::PositionSet {
                 topic_partition,
                 position,
@@ -659,13 +682,7 @@ fn brokers(which: &[BrokerId]) -> String {
 pub(crate) const fn member_state_name(
     state: terrarium_core::trace::event::MemberState,
 ) -> &'static str {
-    use terrarium_core::trace::event::MemberState;
-    match state {
-        MemberState::Unjoined => "UNJOINED",
-        MemberState::PreparingRebalance => "PREPARING_REBALANCE",
-        MemberState::CompletingRebalance => "COMPLETING_REBALANCE",
-        MemberState::Stable => "STABLE",
-    }
+    state.name()
 }
 
 /// A timer's name as its serialised form has it: `member-session`.

@@ -485,6 +485,7 @@ fn group_view() -> GroupView {
         offsets_partition: 13,
         state: GroupState::PreparingRebalance,
         generation_id: 3,
+        target_assignment_epoch: None,
         protocol_name: Some(Arc::from("range")),
         leader: Some(member(1)),
         join_closes_at: Some(at(312_000)),
@@ -506,6 +507,7 @@ fn group_view() -> GroupView {
                     3 => vec![partition(2), partition(3)],
                     _ => Vec::new(),
                 },
+                reconciliation: None,
             })
             .collect(),
         pending_members: Vec::new(),

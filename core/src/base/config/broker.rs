@@ -4,6 +4,96 @@ use super::{CleanupPolicy, SettingValue, TimestampType, settings};
 use crate::kernel::rng::Ratio;
 use serde::Serialize;
 
+/// An assignor that runs at the coordinator (KIP-848).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ServerAssignor {
+    /// As even as can be, and as little moved as that allows.
+    Uniform,
+    /// Neighbouring partitions of each topic.
+    Range,
+}
+
+impl ServerAssignor {
+    /// Every assignor.
+    pub const ALL: [Self; 2] = [Self::Uniform, Self::Range];
+
+    /// Kafka's name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Uniform => "uniform",
+            Self::Range => "range",
+        }
+    }
+}
+
+impl SettingValue for Vec<ServerAssignor> {
+    fn parse(text: &str) -> Result<Self, String> {
+        let names = text
+            .split(',')
+            .map(|name| name.trim().trim_matches(['[', ']']));
+        let names = names.filter(|name| !name.is_empty());
+        let found: Option<Self> = names
+            .map(|name| ServerAssignor::ALL.into_iter().find(|it| it.name() == name))
+            .collect();
+        found
+            .filter(|list| !list.is_empty())
+            .ok_or_else(|| String::from("some of uniform, range"))
+    }
+    fn render(&self) -> String {
+        let names: Vec<&str> = self.iter().map(|it| it.name()).collect();
+        names.join(",")
+    }
+}
+
+/// Which ways a group with members may change its protocol (KIP-848).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MigrationPolicy {
+    /// None.
+    Disabled,
+    /// From the classic to the consumer protocol.
+    Upgrade,
+    /// From the consumer to the classic protocol.
+    Downgrade,
+    /// Both.
+    Bidirectional,
+}
+
+impl MigrationPolicy {
+    /// Whether a classic group with members may become one of the consumer protocol.
+    pub const fn allows_upgrade(self) -> bool {
+        matches!(self, Self::Upgrade | Self::Bidirectional)
+    }
+
+    /// Whether a group of the consumer protocol with members may become a classic one.
+    pub const fn allows_downgrade(self) -> bool {
+        matches!(self, Self::Downgrade | Self::Bidirectional)
+    }
+}
+
+impl SettingValue for MigrationPolicy {
+    fn parse(text: &str) -> Result<Self, String> {
+        match text.trim() {
+            "disabled" => Ok(Self::Disabled),
+            "upgrade" => Ok(Self::Upgrade),
+            "downgrade" => Ok(Self::Downgrade),
+            "bidirectional" => Ok(Self::Bidirectional),
+            _ => Err(String::from(
+                "disabled, upgrade, downgrade or bidirectional",
+            )),
+        }
+    }
+    fn render(&self) -> String {
+        String::from(match self {
+            Self::Disabled => "disabled",
+            Self::Upgrade => "upgrade",
+            Self::Downgrade => "downgrade",
+            Self::Bidirectional => "bidirectional",
+        })
+    }
+}
+
 /// Who picks the replica that a consumer reads from (KIP-392).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -161,6 +251,16 @@ settings! {
             "Longest session.timeout.ms that a member may ask for.";
         group_max_size: i64 = 2_147_483_647, "group.max.size", "a number from 1 to 2147483647", Some(1..=2_147_483_647),
             "Most members of one group (KIP-389).";
+        group_consumer_session_timeout_ms: i64 = 45_000, "group.consumer.session.timeout.ms", "a number from 1 to 2147483647", Some(1..=2_147_483_647),
+            "Milliseconds without a heartbeat after which a member of the consumer protocol is removed (KIP-848).";
+        group_consumer_heartbeat_interval_ms: i64 = 5_000, "group.consumer.heartbeat.interval.ms", "a number from 1 to 2147483647", Some(1..=2_147_483_647),
+            "Milliseconds between two heartbeats of a member of the consumer protocol (KIP-848).";
+        group_consumer_max_size: i64 = 2_147_483_647, "group.consumer.max.size", "a number from 1 to 2147483647", Some(1..=2_147_483_647),
+            "Most members of one group of the consumer protocol (KIP-848).";
+        group_consumer_assignors: Vec<ServerAssignor> = vec![ServerAssignor::Uniform, ServerAssignor::Range], "group.consumer.assignors", "some of uniform, range", None,
+            "Assignors that groups of the consumer protocol may ask for; the first is the default (KIP-848).";
+        group_consumer_migration_policy: MigrationPolicy = MigrationPolicy::Bidirectional, "group.consumer.migration.policy", "disabled, upgrade, downgrade or bidirectional", None,
+            "Whether a group with members may go over from the classic to the consumer protocol, and back (KIP-848).";
         initial_broker_registration_timeout_ms: i64 = 60_000, "initial.broker.registration.timeout.ms", "a number from 1 to 2147483647", Some(1..=2_147_483_647),
             "Milliseconds in which a starting broker must be registered; else it exits. Kafka: BrokerLifecycleManager.";
         controlled_shutdown_enable: bool = true, "controlled.shutdown.enable", "true or false", None,

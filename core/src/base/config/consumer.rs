@@ -60,6 +60,32 @@ impl SettingValue for IsolationLevel {
     }
 }
 
+/// How a consumer takes part in its group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum GroupProtocol {
+    /// By JoinGroup and SyncGroup; a member computes the assignment.
+    Classic,
+    /// By heartbeats; the coordinator computes the assignment (KIP-848).
+    Consumer,
+}
+
+impl SettingValue for GroupProtocol {
+    fn parse(text: &str) -> Result<Self, String> {
+        match text.trim() {
+            "classic" => Ok(Self::Classic),
+            "consumer" => Ok(Self::Consumer),
+            _ => Err(String::from("classic or consumer")),
+        }
+    }
+    fn render(&self) -> String {
+        String::from(match self {
+            Self::Classic => "classic",
+            Self::Consumer => "consumer",
+        })
+    }
+}
+
 /// Names of assignors in order of preference.
 impl SettingValue for Vec<Arc<str>> {
     fn parse(text: &str) -> Result<Self, String> {
@@ -99,6 +125,10 @@ settings! {
             "The group that this consumer joins.";
         group_instance_id: Option<Arc<str>> = None, "group.instance.id", "a name", None,
             "Makes the consumer a static member: a restart within the session causes no rebalance (KIP-345).";
+        group_protocol: GroupProtocol = GroupProtocol::Classic, "group.protocol", "classic or consumer", None,
+            "Whether the member joins by JoinGroup and SyncGroup, or by heartbeats alone (KIP-848).";
+        group_remote_assignor: Option<Arc<str>> = None, "group.remote.assignor", "a name", None,
+            "With group.protocol=consumer: the assignor that the coordinator is asked for; its first one when unset (KIP-848).";
         partition_assignment_strategy: Vec<Arc<str>> = vec![Arc::from("range")], "partition.assignment.strategy", "some of range, roundrobin, sticky, cooperative-sticky, lag-aware", None,
             "Assignors in order of preference; the group votes. lag-aware stands for one that a user writes.";
         lag_aware_lag_weight: i64 = 1, "lag.aware.lag.weight", "a number from 0 to 1000000", Some(0..=1_000_000),

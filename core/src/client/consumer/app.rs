@@ -310,6 +310,9 @@ impl Consumer {
     pub(super) fn finish_close(&mut self, out: &mut Out) {
         self.heartbeat.disable(out);
         self.delivery = None;
+        if self.has_consumer_protocol() {
+            return self.close_membership(out);
+        }
         self.leave_prepare(out);
         if self.leave_group("the consumer is being closed", out) {
             self.app = App::Closing(Closing::Leaving);

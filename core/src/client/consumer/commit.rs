@@ -32,6 +32,8 @@ pub(super) enum CommitKind {
     Auto,
     /// The rebalance that is about to begin.
     Prepare,
+    /// Consumer protocol: the change of partitions that is about to happen.
+    Reconcile,
     /// `commitSync()`.
     Sync,
     /// `commitAsync()`.
@@ -162,7 +164,7 @@ impl Consumer {
     }
 
     /// Positions: the offsets after the last records that `poll` returned.
-    fn consumed_positions(&self) -> Vec<(TopicPartition, Offset)> {
+    pub(super) fn consumed_positions(&self) -> Vec<(TopicPartition, Offset)> {
         self.partitions
             .iter()
             .filter_map(|(id, owned)| owned.position().map(|position| (*id, position)))
@@ -182,8 +184,17 @@ impl Consumer {
             .collect()
     }
 
+    /// Whether the membership is good for a commit.
+    fn may_commit(&self) -> bool {
+        if self.has_consumer_protocol() {
+            0 < self.membership.generation_id
+        } else {
+            self.membership.state == MemberState::Stable || self.is_outside_group()
+        }
+    }
+
     /// Sends a commit. False if there is nothing to send or nobody to send it to.
-    fn send_commit(
+    pub(super) fn send_commit(
         &mut self,
         kind: CommitKind,
         offsets: Vec<(TopicPartition, Offset)>,
@@ -192,8 +203,7 @@ impl Consumer {
         let Some(coordinator) = self.coordinator else {
             return false;
         };
-        let is_stable = self.membership.state == MemberState::Stable;
-        if offsets.is_empty() || !(is_stable || self.is_outside_group()) {
+        if offsets.is_empty() || !self.may_commit() {
             return false;
         }
         let generation_id = self.membership.generation_id;
@@ -262,6 +272,22 @@ impl Consumer {
                     out,
                 );
                 Some("RebalanceInProgressException")
+            }
+            ErrorCode::StaleMemberEpoch => {
+                // A member whose epoch has moved on meanwhile may still give up its partitions.
+                let is_newer = call.generation_id < self.membership.generation_id;
+                if call.kind == CommitKind::Reconcile && is_newer {
+                    self.reconciliation_committed(Some(SHORTEST), out);
+                    None
+                } else {
+                    Some("CommitFailedException")
+                }
+            }
+            // Of the consumer protocol only heartbeats change the membership.
+            ErrorCode::UnknownMemberId | ErrorCode::FencedInstanceId
+                if self.has_consumer_protocol() =>
+            {
+                Some("CommitFailedException")
             }
             ErrorCode::UnknownMemberId | ErrorCode::IllegalGeneration => {
                 if !is_current && is_joining {
@@ -337,6 +363,9 @@ impl Consumer {
                 } else {
                     PrepareCommit::Settled
                 };
+            }
+            CommitKind::Reconcile => {
+                self.reconciliation_committed(is_retriable.then_some(wait), out);
             }
             // The call has given up, and perhaps another one waits.
             CommitKind::Sync if call.until != self.commit_until => {}

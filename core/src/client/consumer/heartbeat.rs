@@ -211,6 +211,9 @@ impl Consumer {
     /// # Source
     /// `AbstractCoordinator.HeartbeatThread.run`, `maybeLeaveGroup` (KIP-62).
     pub(super) fn on_poll_timeout(&mut self, out: &mut Out) {
+        if self.has_consumer_protocol() {
+            return self.leave_by_poll_timeout(out);
+        }
         let state = self.membership.state;
         let is_member = state == MemberState::CompletingRebalance || state == MemberState::Stable;
         if !is_member || !self.heartbeat.is_enabled {

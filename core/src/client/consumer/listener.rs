@@ -96,7 +96,7 @@ impl Consumer {
 
     /// Lets the listener commit what is done, if it does so in its callbacks. False while
     /// `commitSync()` has not returned.
-    fn listener_commits(&mut self, is_called: bool, out: &mut Out) -> bool {
+    pub(super) fn listener_commits(&mut self, is_called: bool, out: &mut Out) -> bool {
         let commits = is_called && self.settings.processing.commits_on_revoke;
         if commits && self.membership.listener == Listener::Idle {
             self.membership.listener = Listener::Committing;
@@ -111,7 +111,7 @@ impl Consumer {
     }
 
     /// `onPartitionsRevoked`.
-    fn revoke(&mut self, going: &[TopicPartition], out: &mut Out) {
+    pub(super) fn revoke(&mut self, going: &[TopicPartition], out: &mut Out) {
         if !going.is_empty() {
             let names = self.names(going);
             self.client_log(

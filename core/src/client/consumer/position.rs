@@ -1,8 +1,8 @@
 //! Where to read on.
 
 use super::{Consumer, Purpose};
-use crate::base::config::{AutoOffsetReset, IsolationLevel};
-use crate::base::ids::{BrokerId, NodeId, Offset, TopicPartition};
+use crate::base::config::{AutoOffsetReset, GroupProtocol, IsolationLevel};
+use crate::base::ids::{BrokerId, MemberId, NodeId, Offset, TopicPartition};
 use crate::base::timer::Timer;
 use crate::kernel::time::SimTime;
 use crate::trace::event::TraceEvent;
@@ -173,8 +173,11 @@ impl Consumer {
             if self.config().group_id.is_none() {
                 self.set_progress(&unknown, Progress::NeedsReset);
             } else if let Some(coordinator) = self.coordinator {
+                let (member_id, member_epoch) = self.reader();
                 let request = OffsetFetchRequest {
                     group_id: self.group(),
+                    member_id,
+                    member_epoch,
                     partitions: unknown.clone(),
                 };
                 let body = Request::OffsetFetch(request);
@@ -188,6 +191,17 @@ impl Consumer {
         let resetting = self.with_progress(Progress::NeedsReset);
         if !resetting.is_empty() {
             self.reset_positions(&resetting, out);
+        }
+    }
+
+    /// Who asks for committed offsets: a member of the consumer protocol says so.
+    fn reader(&self) -> (MemberId, i32) {
+        match self.config().group_protocol {
+            GroupProtocol::Classic => (MemberId::default(), -1),
+            GroupProtocol::Consumer => {
+                let membership = &self.membership;
+                (membership.member_id.clone(), membership.generation_id)
+            }
         }
     }
 
@@ -261,6 +275,9 @@ impl Consumer {
             let passes = [
                 ErrorCode::CoordinatorLoadInProgress,
                 ErrorCode::UnstableOffsetCommit,
+                // The member's epoch has moved on, or its next heartbeat will tell that it is out.
+                ErrorCode::StaleMemberEpoch,
+                ErrorCode::UnknownMemberId,
             ];
             if !passes.contains(&response.error_code) {
                 self.coordinator_unknown(out);

@@ -11,13 +11,16 @@
 //! | `join <client> [id= i= s= r= p= t= v= type= reason=]` | sends `JoinGroup` |
 //! | `enter <client> [the same]` | sends it twice, as a dynamic member does |
 //! | `stable <client>... [the same]` | a Stable group of generation 1, its members numbered partitions; a static member is `client/instance`; time and transcript begin here |
+//! | `topics <name>:<partitions>...` | the topics that exist from now on; `a` and `b` have ids 0 and 1 |
+//! | `beat <client> [e= id= i= r= t= a= owned= rack= regex=]` | sends `ConsumerGroupHeartbeat`; with `e=0` everything, otherwise only what is named |
+//! | `piece <kind> [client] <value>` | a record of a group of the consumer protocol goes into the log as it is, to be read at the next failover |
 //! | `sync <client> [id= i= gen= a= type= name=]` | sends `SyncGroup` |
 //! | `hb <client> [id= i= gen=]` | sends `Heartbeat` |
 //! | `leave <member>...` | one `LeaveGroup`; a member is `client`, `!id`, `=instance` or `!id=instance` |
 //! | `commit <client> <partition>:<offset>,... [id= i= gen= v=]` | sends `OffsetCommit` |
 //! | `commit-transaction <client> <partition>:<offset>,... [the same]`, `end-transaction` | sends `TxnOffsetCommit`; its transaction is committed |
-//! | `fetch <partition>,...` | sends `OffsetFetch` |
-//! | `show`, `members`, `offsets`, `timers`, `log`, `parked` | prints state |
+//! | `fetch <partition>,... [by= gen=]` | sends `OffsetFetch` |
+//! | `show`, `members`, `offsets`, `timers`, `log [count]`, `parked` | prints state; of the log the last `count` records |
 //! | `trace on`, `lines on` | prints changes of state, lines of the broker's log |
 //! | `hold`, `replicate` | the high watermark stands still; moves on to the end of the log |
 //! | `refuse <error>` | the next append fails |
@@ -33,16 +36,20 @@ use crate::base::ids::{
 use crate::base::timer::Timer;
 use crate::coordinator::context::Context;
 use crate::coordinator::state::State;
-use crate::coordinator::{ClassicGroup, GroupCoordinator, Member};
+use crate::coordinator::{ClassicGroup, ConsumerGroup, GroupCoordinator, Member};
 use crate::kernel::time::{SimTime, Span};
 use crate::trace::event::{GroupState, TraceEvent, Waiting};
 use crate::trace::out::{Effect, Out, ReplyTo};
 use crate::wire::api::{
-    HeartbeatRequest, JoinGroupRequest, JoinGroupResponse, LeaveGroupRequest, LeavingMember,
-    OffsetCommitRequest, OffsetFetchRequest, Response, SyncGroupRequest, TxnOffsetCommitRequest,
+    ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse, HeartbeatRequest,
+    JoinGroupRequest, JoinGroupResponse, LeaveGroupRequest, LeavingMember, OffsetCommitRequest,
+    OffsetFetchRequest, Response, SyncGroupRequest, TxnOffsetCommitRequest,
 };
 use crate::wire::error_code::ErrorCode;
-use crate::wire::record::{Record, RecordValue, Subscription};
+use crate::wire::record::{
+    ConsumerGroupPiece, ConsumerMemberMetadata, CurrentAssignment, Record, RecordValue,
+    Subscription,
+};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -66,6 +73,8 @@ pub(super) struct Bench {
     group_id: GroupId,
     timers: BTreeMap<Timer, (SimTime, u64)>,
     next_sequence: u64,
+    /// The topics of the cluster.
+    topics: BTreeMap<Arc<str>, (TopicId, u32)>,
     log: Vec<Record>,
     high_watermark: Offset,
     is_held: bool,
@@ -134,6 +143,10 @@ impl Bench {
             group_id: GroupId::new("g"),
             timers: BTreeMap::new(),
             next_sequence: 0,
+            topics: BTreeMap::from([
+                (Arc::from("a"), (TopicId(0), 6)),
+                (Arc::from("b"), (TopicId(1), 3)),
+            ]),
             log: Vec::new(),
             high_watermark: Offset::ZERO,
             is_held: false,
@@ -152,6 +165,7 @@ impl Bench {
 
     fn start(&mut self, broker_id: BrokerId, leader_epoch: i32) {
         self.coordinator = GroupCoordinator::new(broker_id, Arc::new(self.config.clone()));
+        self.coordinator.on_topics(self.topics.clone());
         for (id, name) in [(0, "a"), (1, "b")] {
             self.coordinator
                 .on_topic_named(TopicId(id), Arc::from(name));
@@ -231,12 +245,15 @@ impl Bench {
             "end-transaction" => {
                 self.call(|coordinator, out| coordinator.on_transaction_ended(0, (7, true), out));
             }
-            "fetch" => self.fetch(name),
+            "topics" => self.set_topics(rest),
+            "piece" => self.add_piece(rest),
+            "beat" => self.beat(name, &options),
+            "fetch" => self.fetch(name, &options),
             "show" => self.show(),
             "members" => self.show_members(),
             "offsets" => self.show_offsets(),
             "timers" => self.show_timers(),
-            "log" => self.show_log(),
+            "log" => self.show_log(name.parse().unwrap_or(usize::MAX)),
             "parked" => self.show_parked(),
             "hold" => self.is_held = true,
             "replicate" => {
@@ -388,6 +405,21 @@ impl Bench {
         {
             let (previous, state) = (previous.name(), state.name());
             self.say(&format!("{previous} -> {state} gen={generation_id}"));
+        } else if let TraceEvent::TargetAssignmentComputed {
+            assignor,
+            target_assignment_epoch,
+            changed,
+            ..
+        } = event
+        {
+            let changed: Vec<String> = changed
+                .iter()
+                .map(|(id, got)| format!("{id}=[{}]", show_partitions(got)))
+                .collect();
+            let changed = changed.join(" ");
+            self.say(&format!(
+                "{assignor} for {target_assignment_epoch}: {changed}"
+            ));
         } else if let TraceEvent::MemberRemoved { member_id, .. } = event {
             self.say(&format!("{member_id} is out"));
         } else if let TraceEvent::OffsetCommitted {
@@ -606,11 +638,183 @@ impl Bench {
         }
     }
 
-    fn fetch(&mut self, what: &str) {
+    fn set_topics(&mut self, words: &[&str]) {
+        let topics: BTreeMap<Arc<str>, (TopicId, u32)> = words
+            .iter()
+            .map(|word| {
+                let (name, count) = word.split_once(':').expect("name:partitions");
+                let count = count.parse().expect("a number");
+                (Arc::from(name), (topic_id(name), count))
+            })
+            .collect();
+        self.topics.clone_from(&topics);
+        self.call(|coordinator, _| coordinator.on_topics(topics));
+    }
+
+    /// Puts a record into the log that no coordinator here has written.
+    fn add_piece(&mut self, words: &[&str]) {
+        let of = |place: usize| words.get(place).copied().unwrap_or_default();
+        let list = |text: &str| {
+            let numbers = text.split(',').filter(|number| !number.is_empty());
+            numbers
+                .map(parse_partition)
+                .collect::<Vec<TopicPartition>>()
+        };
+        let number = |text: &str| text.parse::<i32>().expect("an epoch");
+        let member_id = MemberId::new(of(1));
+        let piece = match of(0) {
+            "epoch" => ConsumerGroupPiece::Epoch(Some(number(of(1)))),
+            "target-epoch" => ConsumerGroupPiece::TargetEpoch(Some(number(of(1)))),
+            "topics" => {
+                let topics = words.iter().skip(1).map(|word| {
+                    let (name, count) = word.split_once(':').expect("name:partitions");
+                    (
+                        Arc::from(name),
+                        topic_id(name),
+                        count.parse().expect("a number"),
+                    )
+                });
+                ConsumerGroupPiece::Topics(Some(Arc::new(topics.collect())))
+            }
+            "target" => ConsumerGroupPiece::Target(member_id, Some(Arc::new(list(of(2))))),
+            "current" => {
+                let (epoch, previous) = of(2).split_once('/').expect("epoch/previous");
+                let current = CurrentAssignment {
+                    member_epoch: number(epoch),
+                    previous_member_epoch: number(previous),
+                    assigned: list(of(3)),
+                    ..CurrentAssignment::default()
+                };
+                ConsumerGroupPiece::Current(member_id, Some(Arc::new(current)))
+            }
+            _ => {
+                let client = self.client(of(1));
+                client.member_id = member_id.clone();
+                client.generation_id = 10;
+                let metadata = ConsumerMemberMetadata {
+                    group_instance_id: None,
+                    rack_id: None,
+                    client_id: Arc::from(of(1)),
+                    client: NodeId::Client(client.id),
+                    subscribed_topics: of(2).split('+').map(Arc::from).collect(),
+                    server_assignor: None,
+                    rebalance_timeout_ms: 300_000,
+                    classic: None,
+                };
+                ConsumerGroupPiece::Member(member_id, Some(Arc::new(metadata)))
+            }
+        };
+        let group = ConsumerGroup::new(self.group_id.clone());
+        self.log.push(group.record(piece, self.now));
+    }
+
+    fn beat(&mut self, name: &str, options: &Options<'_>) {
+        let reply = self.reply(name);
+        let member_epoch = options.number("e", self.client(name).generation_id);
+        let is_join = member_epoch == 0;
+        let or_join = |key: &str, default| match (options.0.get(key), is_join) {
+            (Some(text), _) => Some(*text),
+            (None, true) => Some(default),
+            (None, false) => None,
+        };
+        let topics = or_join("t", "a").map(|text| {
+            let names = text.split('+').filter(|name| !name.is_empty());
+            names.map(Arc::from).collect()
+        });
+        let owned = or_join("owned", "").filter(|text| *text != "-");
+        let owned = owned.map(|text| {
+            let numbers = text.split(',').filter(|number| !number.is_empty());
+            let mut owned: Vec<TopicPartition> = numbers.map(parse_partition).collect();
+            owned.sort_unstable();
+            Arc::new(owned)
+        });
+        let rebalance_timeout_ms =
+            or_join("r", "300000").map_or(-1, |text| text.parse().expect("milliseconds"));
+        let request = ConsumerGroupHeartbeatRequest {
+            group_id: self.group_id.clone(),
+            member_id: self.id_option(name, options),
+            member_epoch,
+            group_instance_id: options.optional("i", InstanceId::new),
+            client_id: Arc::from(name),
+            rack_id: options.optional("rack", Arc::from),
+            rebalance_timeout_ms,
+            subscribed_topic_names: topics,
+            subscribed_topic_regex: options.optional("regex", Arc::from),
+            server_assignor: options.optional("a", Arc::from),
+            topic_partitions: owned,
+        };
+        self.call(|coordinator, out| {
+            coordinator.handle_consumer_group_heartbeat(reply, &request, out);
+        });
+    }
+
+    fn take_beat(&mut self, name: &str, response: &ConsumerGroupHeartbeatResponse) -> String {
+        let ConsumerGroupHeartbeatResponse {
+            error_code,
+            member_id,
+            member_epoch,
+            assignment,
+            ..
+        } = response;
+        if !error_code.is_none() {
+            return code(*error_code);
+        }
+        let client = self.client(name);
+        client.member_id = member_id.clone();
+        client.generation_id = *member_epoch;
+        let assignment = assignment.as_ref().map_or_else(
+            || String::from("-"),
+            |it| format!("[{}]", show_partitions(it)),
+        );
+        format!("OK {member_id} e={member_epoch} {assignment}")
+    }
+
+    fn show_consumers(&mut self, group: &ConsumerGroup) {
+        let text = format!(
+            "{} epoch={} target={}",
+            group.state().name(),
+            group.group_epoch,
+            group.target_assignment_epoch
+        );
+        self.say(&text);
+        for member in &group.members {
+            let current = &member.current;
+            let instance_id = member.metadata.group_instance_id.as_ref();
+            writeln!(
+                self.transcript,
+                "  {}{} e={}/{} {} [{}]{} target=[{}]",
+                member.member_id,
+                instance_id.map_or_else(String::new, |id| format!(" {id}")),
+                current.member_epoch,
+                current.previous_member_epoch,
+                current.state.name(),
+                show_partitions(&current.assigned),
+                if current.pending_revocation.is_empty() {
+                    String::new()
+                } else {
+                    format!(
+                        " revoking=[{}]",
+                        show_partitions(&current.pending_revocation)
+                    )
+                },
+                show_partitions(&member.target),
+            )
+            .expect("text grows");
+        }
+    }
+
+    fn fetch(&mut self, what: &str, options: &Options<'_>) {
         let reply = self.reply("reader");
+        let by = options.0.get("by").copied();
+        let (member_id, epoch) = match by {
+            Some(name) => (self.member_id(name), self.client(name).generation_id),
+            None => (MemberId::default(), -1),
+        };
         let partitions = what.split(',').map(parse_partition).collect();
         let request = OffsetFetchRequest {
             group_id: self.group_id.clone(),
+            member_id,
+            member_epoch: options.number("gen", epoch),
             partitions,
         };
         self.call(|coordinator, out| coordinator.handle_offset_fetch(reply, &request, out));
@@ -628,6 +832,8 @@ impl Bench {
         );
         let text = if let Response::JoinGroup(response) = response {
             self.take_join(&name, response)
+        } else if let Response::ConsumerGroupHeartbeat(response) = response {
+            self.take_beat(&name, response)
         } else {
             show_answer(response)
         };
@@ -674,6 +880,9 @@ impl Bench {
     }
 
     fn show(&mut self) {
+        if let Some(group) = self.coordinator.consumer_group(&self.group_id).cloned() {
+            return self.show_consumers(&group);
+        }
         let Some(group) = self.coordinator.group(&self.group_id) else {
             return self.say("no group");
         };
@@ -734,8 +943,10 @@ impl Bench {
     }
 
     fn show_offsets(&mut self) {
-        let group = self.coordinator.group(&self.group_id).expect("a group");
-        let offsets = group.offsets.iter();
+        let classic = self.coordinator.group(&self.group_id).map(|it| &it.offsets);
+        let consumers = self.coordinator.consumer_group(&self.group_id);
+        let offsets = classic.or(consumers.map(|it| &it.offsets));
+        let offsets = offsets.expect("a group").iter();
         let offsets: Vec<String> = offsets
             .map(|(it, got)| format!("{}={}", show_partition(*it), got.offset))
             .collect();
@@ -758,10 +969,11 @@ impl Bench {
         self.say(&format!("timers [{}]", timers.join(" ")));
     }
 
-    fn show_log(&mut self) {
+    fn show_log(&mut self, count: usize) {
         let records: Vec<String> = self.log.iter().map(|it| show_record(&it.value)).collect();
         self.say("log");
-        for line in records {
+        let skipped = records.len().saturating_sub(count);
+        for line in records.into_iter().skip(skipped) {
             writeln!(self.transcript, "  {line}").expect("text grows");
         }
     }
@@ -923,6 +1135,7 @@ fn show_record(value: &RecordValue) -> String {
             transactional_id, ..
         } => transactional_id.to_string(),
         RecordValue::EndTransaction { is_commit, .. } => format!("end, commit={is_commit}"),
+        RecordValue::ConsumerGroup { group_id, piece } => show_piece(group_id, piece),
         RecordValue::OffsetCommit {
             group_id,
             topic_partition,
@@ -956,6 +1169,49 @@ fn show_record(value: &RecordValue) -> String {
     }
 }
 
+fn show_piece(group_id: &GroupId, piece: &ConsumerGroupPiece) -> String {
+    let number = |number: Option<i32>| match number {
+        Some(number) => number.to_string(),
+        None => String::from("gone"),
+    };
+    match piece {
+        ConsumerGroupPiece::Epoch(epoch) => format!("{group_id} epoch {}", number(*epoch)),
+        ConsumerGroupPiece::TargetEpoch(epoch) => {
+            format!("{group_id} target-epoch {}", number(*epoch))
+        }
+        ConsumerGroupPiece::Topics(None) => format!("{group_id} topics gone"),
+        ConsumerGroupPiece::Topics(Some(topics)) => {
+            let topics: Vec<String> = topics
+                .iter()
+                .map(|(name, _, count)| format!("{name}:{count}"))
+                .collect();
+            format!("{group_id} topics {}", topics.join(" "))
+        }
+        ConsumerGroupPiece::Member(id, None) => format!("{group_id} member {id} gone"),
+        ConsumerGroupPiece::Member(id, Some(metadata)) => {
+            let topics = metadata.subscribed_topics.join("+");
+            let kind = match metadata.classic {
+                Some(_) => " classic",
+                None => "",
+            };
+            format!("{group_id} member {id} {topics}{kind}")
+        }
+        ConsumerGroupPiece::Target(id, None) => format!("{group_id} target {id} gone"),
+        ConsumerGroupPiece::Target(id, Some(target)) => {
+            format!("{group_id} target {id} [{}]", show_partitions(target))
+        }
+        ConsumerGroupPiece::Current(id, None) => format!("{group_id} current {id} gone"),
+        ConsumerGroupPiece::Current(id, Some(current)) => format!(
+            "{group_id} current {id} e={}/{} {} [{}] revoking=[{}]",
+            current.member_epoch,
+            current.previous_member_epoch,
+            current.state.name(),
+            show_partitions(&current.assigned),
+            show_partitions(&current.pending_revocation)
+        ),
+    }
+}
+
 /// The name of a timer; none for the check of offsets, which always runs.
 fn show_timer(timer: &Timer) -> Option<String> {
     if let Timer::OffsetExpiry(_) = timer {
@@ -967,6 +1223,8 @@ fn show_timer(timer: &Timer) -> Option<String> {
         format!("sync-{group}")
     } else if let Timer::MemberSession(group, member) = timer {
         format!("heartbeat-{group}-{member}")
+    } else if let Timer::RebalanceTimeout(group, member) = timer {
+        format!("rebalance-{group}-{member}")
     } else {
         format!("{timer:?}")
     };
@@ -1014,6 +1272,16 @@ fn show_answer(response: &Response) -> String {
     } else {
         panic!("a coordinator does not send {}", response.api_key())
     }
+}
+
+/// `0,1,b2`.
+fn show_partitions(partitions: &[TopicPartition]) -> String {
+    let names: Vec<String> = partitions.iter().map(|id| show_partition(*id)).collect();
+    names.join(",")
+}
+
+fn topic_id(name: &str) -> TopicId {
+    TopicId(u32::from(name.bytes().next().expect("a name") - b'a'))
 }
 
 /// `0,1`.

@@ -12,6 +12,7 @@ const SCRIPTS: &[(&str, &str)] = &[
     ("static", include_str!("scripts/static.txt")),
     ("offsets", include_str!("scripts/offsets.txt")),
     ("failover", include_str!("scripts/failover.txt")),
+    ("consumer", include_str!("scripts/consumer.txt")),
 ];
 
 /// Cases stand between `====` lines: comments, a script, `----`, the transcript.

@@ -3,7 +3,7 @@
 use super::Pattern;
 use crate::base::ids::{BrokerId, ClientId, GroupId, NodeId, TopicPartition};
 use crate::sim::measure::Measures;
-use crate::trace::event::{MemberState, TraceEntry, TraceEvent, Waiting};
+use crate::trace::event::{TraceEntry, TraceEvent, Waiting};
 use crate::wire::api::ApiKey;
 use crate::wire::error_code::ErrorCode;
 
@@ -149,6 +149,11 @@ pub const EVENT_FILTERS: &[(&str, &[&str])] = &[
         &["client", "group", "topic", "partition"],
     ),
     ("assignment-computed", &["client", "group", "contains"]),
+    ("target-assignment-computed", &["group", "contains"]),
+    (
+        "member-reconciled",
+        &["group", "state", "topic", "partition"],
+    ),
     (
         "position-set",
         &["client", "group", "topic", "partition", "flag"],
@@ -506,6 +511,21 @@ impl<'a> Facts<'a> {
                 flag: Some(*rebalances),
                 ..self
             },
+            TraceEvent::TargetAssignmentComputed {
+                group_id, assignor, ..
+            } => Self {
+                group: Some(group_id),
+                text: Some(assignor),
+                ..self
+            },
+            TraceEvent::MemberReconciled {
+                group_id, current, ..
+            } => Self {
+                group: Some(group_id),
+                state: Some(current.state.name()),
+                partitions: &current.assigned,
+                ..self
+            },
             TraceEvent::JoinPhaseCompleted {
                 group_id, members, ..
             } => Self {
@@ -534,8 +554,8 @@ impl<'a> Facts<'a> {
             TraceEvent::MemberStateChanged {
                 previous, state, ..
             } => Self {
-                previous: Some(member_state(*previous)),
-                state: Some(member_state(*state)),
+                previous: Some(previous.name()),
+                state: Some(state.name()),
                 ..self
             },
             TraceEvent::RejoinRequested { reason } => Self {
@@ -614,16 +634,6 @@ impl<'a> Facts<'a> {
 
     fn names_client(&self, client: ClientId) -> bool {
         self.names(NodeId::Client(client))
-    }
-}
-
-/// Kafka's name of a member's state.
-const fn member_state(state: MemberState) -> &'static str {
-    match state {
-        MemberState::Unjoined => "UNJOINED",
-        MemberState::PreparingRebalance => "PREPARING_REBALANCE",
-        MemberState::CompletingRebalance => "COMPLETING_REBALANCE",
-        MemberState::Stable => "STABLE",
     }
 }
 

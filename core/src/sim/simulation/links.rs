@@ -41,6 +41,7 @@ const fn channel(api: ApiKey) -> u8 {
         | ApiKey::SyncGroup
         | ApiKey::Heartbeat
         | ApiKey::LeaveGroup
+        | ApiKey::ConsumerGroupHeartbeat
         | ApiKey::OffsetCommit
         | ApiKey::OffsetFetch => 1,
         ApiKey::ApiVersions

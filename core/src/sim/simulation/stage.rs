@@ -6,9 +6,10 @@ use crate::base::ids::{
     BrokerId, CONSUMER_OFFSETS, ClientId, ControllerId, CorrelationId, GroupId, InstanceId,
     MemberId, NodeId, TRANSACTION_STATE, TopicPartition,
 };
+use crate::base::timer::Timer;
 use crate::client::consumer::{App, Consumer, OwnedPartition, Work};
 use crate::controller::Controller;
-use crate::coordinator::{ClassicGroup, JoinPhase};
+use crate::coordinator::{ClassicGroup, ConsumerGroup, ConsumerMember, JoinPhase};
 use crate::kernel::time::Span;
 use crate::log::partition_log::{LogContext, PartitionLog};
 use crate::log::segment::Segment;
@@ -18,7 +19,8 @@ use crate::sim::scenario::{BrokerSpec, ConsumerSpec};
 use crate::sim::view::{
     Activity, BrokerView, ConsumerPartitionView, ConsumerView, ControllerView, FollowerView,
     GroupMemberView, GroupView, LogView, PacketView, ParkedView, PartitionView, ProcessState,
-    ProducerView, ReplicaView, SegmentView, StageView, TimerView, TopicView, VoterView,
+    ProducerView, ReconciliationView, ReplicaView, SegmentView, StageView, TimerView, TopicView,
+    VoterView,
 };
 use crate::trace::event::{MemberState, Waiting};
 use crate::wire::metadata::MetadataImage;
@@ -172,11 +174,7 @@ impl Sim {
         if let Some(broker) = broker {
             let partitions = broker.replicas().partitions().values();
             view.replicas = partitions.map(|part| self.replica_view(part)).collect();
-            view.coordinates = broker
-                .coordinator()
-                .groups()
-                .map(|(_, group)| group.group_id.clone())
-                .collect();
+            view.coordinates = broker.coordinator().group_ids().cloned().collect();
         } else if let Some(Slot {
             node: Node::BrokerDisk(disk),
             ..
@@ -286,9 +284,14 @@ impl Sim {
             .filter_map(|spec| self.broker(spec.id).map(|broker| (spec.id, broker)))
             .flat_map(|(id, broker)| {
                 let coordinator = broker.coordinator();
-                coordinator
+                let classic = coordinator
                     .groups()
-                    .map(move |(partition, group)| group_view(id, partition, group))
+                    .map(move |(partition, group)| group_view(id, partition, group));
+                let consumers = coordinator.consumer_groups();
+                let slot = self.nodes.get(&NodeId::Broker(id));
+                classic.chain(consumers.map(move |(partition, group)| {
+                    consumer_group_view((id, slot), partition, group)
+                }))
             })
             .collect();
         groups.sort_by(|left, right| left.group_id.cmp(&right.group_id));
@@ -454,6 +457,7 @@ fn group_view(coordinator: BrokerId, offsets_partition: u32, group: &ClassicGrou
         offsets_partition,
         state: group.state().kind(),
         generation_id: group.generation_id,
+        target_assignment_epoch: None,
         protocol_name: group.protocol_name.clone(),
         leader: group.leader.clone(),
         join_closes_at: group.state().join_phase().and_then(JoinPhase::latest_end),
@@ -473,6 +477,7 @@ fn group_view(coordinator: BrokerId, offsets_partition: u32, group: &ClassicGrou
                 session_timeout: member.session_timeout,
                 rebalance_timeout: member.rebalance_timeout,
                 assignment: member.assignment.to_vec(),
+                reconciliation: None,
             })
             .collect(),
         pending_members: group.pending_members.keys().cloned().collect(),
@@ -481,6 +486,69 @@ fn group_view(coordinator: BrokerId, offsets_partition: u32, group: &ClassicGrou
             .iter()
             .map(|(id, committed)| (*id, committed.offset))
             .collect(),
+    }
+}
+
+fn consumer_group_view(
+    (coordinator, slot): (BrokerId, Option<&Slot>),
+    offsets_partition: u32,
+    group: &ConsumerGroup,
+) -> GroupView {
+    let committed = group.offsets.iter();
+    GroupView {
+        group_id: group.group_id.clone(),
+        coordinator,
+        offsets_partition,
+        state: group.state(),
+        generation_id: group.group_epoch,
+        target_assignment_epoch: Some(group.target_assignment_epoch),
+        protocol_name: None,
+        leader: None,
+        join_closes_at: None,
+        sync_closes_at: None,
+        members: group
+            .members
+            .iter()
+            .map(|member| consumer_member_view(slot, group, member))
+            .collect(),
+        pending_members: Vec::new(),
+        committed: committed
+            .map(|(id, committed)| (*id, committed.offset))
+            .collect(),
+    }
+}
+
+fn consumer_member_view(
+    slot: Option<&Slot>,
+    group: &ConsumerGroup,
+    member: &ConsumerMember,
+) -> GroupMemberView {
+    let (metadata, current) = (&member.metadata, &member.current);
+    let timer = Timer::MemberSession(group.group_id.clone(), member.member_id.clone());
+    let armed = slot.and_then(|slot| slot.timers.get(&timer));
+    let unreleased = member
+        .target
+        .iter()
+        .filter(|id| current.assigned.binary_search(id).is_err());
+    GroupMemberView {
+        member_id: member.member_id.clone(),
+        group_instance_id: metadata.group_instance_id.clone(),
+        client: metadata.client,
+        join_parked: false,
+        sync_parked: false,
+        sync_pending: false,
+        session_expires_at: armed.map(|armed| armed.due_at),
+        session_timeout: armed.map_or(Span::ZERO, |armed| armed.due_at.since(armed.since)),
+        rebalance_timeout: Span::from_millis(metadata.rebalance_timeout_ms.max(0)),
+        assignment: current.assigned.clone(),
+        reconciliation: Some(ReconciliationView {
+            member_epoch: current.member_epoch,
+            state: current.state,
+            pending_revocation: current.pending_revocation.clone(),
+            unreleased: unreleased.copied().collect(),
+            target: member.target.to_vec(),
+            is_classic: metadata.classic.is_some(),
+        }),
     }
 }
 

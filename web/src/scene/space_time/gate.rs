@@ -69,7 +69,9 @@ impl Brush<'_, '_> {
             let (ink, alpha) = match phase.what.state {
                 GroupState::Empty | GroupState::Dead => (Ink::Line, 1.0),
                 GroupState::PreparingRebalance => (Ink::Warn, 0.9),
-                GroupState::CompletingRebalance => (Ink::Accent, 1.0),
+                GroupState::CompletingRebalance
+                | GroupState::Assigning
+                | GroupState::Reconciling => (Ink::Accent, 1.0),
                 GroupState::Stable => (Ink::Accent, 0.3),
             };
             let from = self.scale.x_held(phase.from.at);
