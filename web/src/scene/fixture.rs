@@ -19,6 +19,7 @@ use terrarium_core::trace::event::{
     GroupState, MemberState, QuorumState, TraceEntry, TraceEvent, Waiting,
 };
 use terrarium_core::wire::api::{ApiKey, HeartbeatRequest, JoinGroupRequest, Request};
+use terrarium_core::wire::record::ReconciliationState;
 
 /// The run.
 pub(crate) struct Film {
@@ -476,6 +477,42 @@ fn replica(id: u32, number: u32, ends: &[[i64; 3]; 4], leaders: &[u32; 4]) -> Re
             Vec::new()
         },
     }
+}
+
+/// The same group under the consumer protocol: one gives up a partition for which another waits.
+pub(super) fn reconciling() -> GroupView {
+    let mut group = group_view();
+    group.state = GroupState::Reconciling;
+    group.generation_id = 12;
+    group.target_assignment_epoch = Some(12);
+    group.protocol_name = None;
+    group.leader = None;
+    group.join_closes_at = None;
+    for member in &mut group.members {
+        let owned = member.assignment.clone();
+        let (state, epoch) = match owned.len() {
+            0 => (ReconciliationState::UnreleasedPartitions, 12),
+            2 => (ReconciliationState::UnrevokedPartitions, 11),
+            _ => (ReconciliationState::Stable, 12),
+        };
+        let leaving = owned.get(1..).unwrap_or_default().to_vec();
+        member.join_parked = false;
+        member.session_expires_at = Some(at(80_000));
+        member.assignment.truncate(1);
+        member.reconciliation = Some(ReconciliationView {
+            member_epoch: epoch,
+            state,
+            pending_revocation: leaving,
+            unreleased: if owned.is_empty() {
+                vec![partition(3)]
+            } else {
+                Vec::new()
+            },
+            target: Vec::new(),
+            is_classic: false,
+        });
+    }
+    group
 }
 
 fn group_view() -> GroupView {

@@ -11,8 +11,9 @@ use super::words;
 use crate::driver::selection::Selection;
 use terrarium_core::base::ids::NodeId;
 use terrarium_core::kernel::time::{SimTime, Span};
-use terrarium_core::sim::view::{GroupMemberView, GroupView};
+use terrarium_core::sim::view::{GroupMemberView, GroupView, ReconciliationView};
 use terrarium_core::trace::event::GroupState;
+use terrarium_core::wire::record::ReconciliationState;
 
 /// Draws the chosen group, or else the first.
 pub(crate) fn build(view: &View<'_>) -> Scene {
@@ -54,12 +55,14 @@ pub(crate) fn build(view: &View<'_>) -> Scene {
 
 /// The four states of a living group in the order of a rebalance, and the way from one to the next.
 fn draw_machine(scene: &mut Scene, view: &View<'_>, group: &GroupView, room: Place) {
-    let states = [
-        GroupState::Empty,
-        GroupState::PreparingRebalance,
-        GroupState::CompletingRebalance,
-        GroupState::Stable,
-    ];
+    let (first, second) = match group.target_assignment_epoch {
+        None => (
+            GroupState::PreparingRebalance,
+            GroupState::CompletingRebalance,
+        ),
+        Some(_) => (GroupState::Assigning, GroupState::Reconciling),
+    };
+    let states = [GroupState::Empty, first, second, GroupState::Stable];
     let gap = if view.is_narrow() { 12.0 } else { 34.0 };
     let width = (room.width - 3.0 * gap) / 4.0;
     let target = scene.target(Selection::Group(group.group_id.clone()));
@@ -105,7 +108,7 @@ fn draw_machine(scene: &mut Scene, view: &View<'_>, group: &GroupView, room: Pla
         let y = from.centre().1;
         arrow(scene, (from.right() + 3.0, y), (to.x - 3.0, y));
     }
-    // Back from Stable and from CompletingRebalance whenever a member comes, goes or asks.
+    // Back from Stable and from the state before it whenever a member comes, goes or asks.
     if let [_, preparing, completing, stable] = places.as_slice() {
         for (from, lift) in [(completing, 9.0), (stable, 15.0)] {
             let (x_from, x_to) = (from.centre().0, preparing.centre().0 + lift);
@@ -154,10 +157,25 @@ fn draw_facts(scene: &mut Scene, view: &View<'_>, group: &GroupView, (x, y): (f6
         ("leader", leader.as_deref().unwrap_or("-")),
     ];
     let font = Font::text(120);
-    let texts = [
-        view.say("stage.group-facts", &args),
-        view.say("stage.group-facts-short", &args),
-    ];
+    let texts = match group.target_assignment_epoch {
+        None => [
+            view.say("stage.group-facts", &args),
+            view.say("stage.group-facts-short", &args),
+        ],
+        Some(target) => {
+            let target = target.to_string();
+            let args = [
+                ("group", group.group_id.as_str()),
+                ("coordinator", &*coordinator),
+                ("epoch", &*generation),
+                ("target", &*target),
+            ];
+            [
+                view.say("stage.group-epochs", &args),
+                view.say("stage.group-epochs-short", &args),
+            ]
+        }
+    };
     let room = view.size.0 - 2.0 * x;
     let Some(text) = first_fitting(view.measure, &texts, font, room) else {
         return;
@@ -219,7 +237,9 @@ fn draw_member(scene: &mut Scene, view: &View<'_>, member: &GroupMemberView, roo
         [90.0, 300.0, 440.0]
     };
     let [state_x, timer_x, owned_x] = columns.map(|offset| room.x + offset);
-    let (texts, ink) = if member.join_parked {
+    let (texts, ink) = if let Some(progress) = &member.reconciliation {
+        progress_texts(view, progress)
+    } else if member.join_parked {
         let short = view.say("stage.tray-short", &[]);
         (vec![view.say("stage.tray-join", &[]), short], Ink::Warn)
     } else if member.sync_parked {
@@ -252,30 +272,77 @@ fn draw_member(scene: &mut Scene, view: &View<'_>, member: &GroupMemberView, roo
         let text = words::span(left);
         scene.text((timer_x + 11.0, y), text, start(Font::mono(110)), Ink::Mute);
     }
-    let mut x = owned_x;
-    for partition in &member.assignment {
-        let name = view.partition_name(*partition);
+    let row = Place::new(owned_x, room.y, room.right() - owned_x, room.height);
+    draw_chips(scene, view, member, row);
+}
+
+/// What a member of the consumer protocol waits for.
+fn progress_texts(view: &View<'_>, progress: &ReconciliationView) -> (Vec<String>, Ink) {
+    let epoch = progress.member_epoch.to_string();
+    let args = [("epoch", &*epoch)];
+    let (key, short, ink) = match progress.state {
+        ReconciliationState::Stable | ReconciliationState::Unknown => {
+            ("stage.epoch-stable", "stage.epoch-short", Ink::Mute)
+        }
+        ReconciliationState::UnrevokedPartitions => (
+            "stage.epoch-unrevoked",
+            "stage.epoch-unrevoked-short",
+            Ink::Warn,
+        ),
+        ReconciliationState::UnreleasedPartitions => (
+            "stage.epoch-unreleased",
+            "stage.epoch-unreleased-short",
+            Ink::Accent,
+        ),
+    };
+    (vec![view.say(key, &args), view.say(short, &args)], ink)
+}
+
+/// The partitions of a member: what it has, full; what it is to give up, pale with a dashed edge;
+/// what it waits for, an empty frame.
+fn draw_chips(scene: &mut Scene, view: &View<'_>, member: &GroupMemberView, room: Place) {
+    let y = room.centre().1 + 4.0;
+    let progress = member.reconciliation.as_ref();
+    let leaving = progress.map_or(&[][..], |one| &one.pending_revocation);
+    let awaited = progress.map_or(&[][..], |one| &one.unreleased);
+    let kept = member.assignment.iter().map(|id| (*id, Hold::Owned));
+    let leaving = leaving.iter().map(|id| (*id, Hold::Leaving));
+    let awaited = awaited.iter().map(|id| (*id, Hold::Awaited));
+    let mut x = room.x;
+    for (partition, hold) in kept.chain(leaving).chain(awaited) {
+        let name = view.partition_name(partition);
         let font = Font::text(100);
         let width = view.measure.width(&name, font) + 9.0;
         if room.right() < x + width {
             break;
         }
-        let hue = view.hue(*partition);
-        let target = scene.target(Selection::Partition(*partition));
+        let hue = view.hue(partition);
+        let target = scene.target(Selection::Partition(partition));
         let chip = Place::new(x, y - 11.5, width, 15.0);
-        scene.push_for(
-            target,
-            Layer::Body,
-            chip.rect(3.5),
-            Style::fill(Ink::Hue(hue)),
-        );
+        let (style, ink) = match hold {
+            Hold::Owned => (Style::fill(Ink::Hue(hue)), Ink::OnHue(hue)),
+            Hold::Leaving => (Style::dashed(Ink::Hue(hue), 1.6, (3.0, 2.0)), Ink::Warn),
+            Hold::Awaited => (Style::line(Ink::Hue(hue), 1.2), Ink::Mute),
+        };
+        scene.push_for(target, Layer::Body, chip.rect(3.5), style);
         let set = Type {
             font,
             align: Align::Middle,
         };
-        scene.text((chip.centre().0, y - 0.6), name, set, Ink::OnHue(hue));
+        scene.text((chip.centre().0, y - 0.6), name, set, ink);
         x += width + 4.0;
     }
+}
+
+/// How a member holds a partition.
+#[derive(Clone, Copy, Debug)]
+enum Hold {
+    /// It owns it.
+    Owned,
+    /// It has been told to give it up.
+    Leaving,
+    /// It is to get it once the owner has given it up.
+    Awaited,
 }
 
 fn share_left(expires_at: SimTime, now: SimTime, all: Span) -> f64 {

@@ -1,4 +1,4 @@
-use super::fixture::{Seat, at, broker, consumer, partition};
+use super::fixture::{Seat, at, broker, consumer, partition, reconciling};
 use super::shape::{Geometry, Scene};
 use super::space_time::{LaneFilter, Window};
 use super::theme::ThemeName;
@@ -77,6 +77,10 @@ fn pictures_are_as_they_were_looked_at() {
     );
     expect("group-824", &group::build(&seat.view(824.0, 330.0)));
     expect("group-390", &group::build(&seat.view(390.0, 330.0)));
+    let mut regrouped = Seat::new();
+    regrouped.stage.groups = vec![reconciling()];
+    let view = regrouped.view(824.0, 330.0);
+    expect("group-consumer-824", &group::build(&view));
     expect(
         "home-720",
         &home::build(&seat.view(720.0, 330.0), at(64_000), true).0,
