@@ -99,7 +99,7 @@ measures! {
     Duplicates "duplicates" "records" Counter ["topic", "partition", "group", "client"]
         "Records that an application finished although one of its group had done so before.";
     Rebalances "rebalances" "rebalances" Counter ["group"]
-        "Completed join phases with members, after the group's first.";
+        "Completed join phases with members, or new target assignments of the consumer protocol, after the group's first.";
     MembersRemoved "members-removed" "members" Counter ["group"]
         "Members that left a group or were removed from it.";
     Commits "commits" "commits" Counter ["topic", "partition", "group"]
@@ -929,20 +929,13 @@ impl Measures {
                 generation_id,
                 members,
                 ..
-            } => {
-                let group = self.groups.entry(group_id.clone()).or_default();
-                let is_rebalance = group.has_joined && !members.is_empty();
-                group.has_joined |= !members.is_empty();
-                group.members = count(members.len());
-                group.generation_id = *generation_id;
-                if is_rebalance {
-                    let key = Key {
-                        group: Some(group_id.clone()),
-                        ..Key::default()
-                    };
-                    self.add(MeasureKind::Rebalances, entry, key, 1);
-                }
-            }
+            } => self.regroup(entry, group_id, (*generation_id, count(members.len()))),
+            TraceEvent::TargetAssignmentComputed {
+                group_id,
+                target_assignment_epoch,
+                members,
+                ..
+            } => self.regroup(entry, group_id, (*target_assignment_epoch, *members)),
             TraceEvent::GroupStateChanged {
                 group_id,
                 state: GroupState::Empty,
@@ -982,6 +975,22 @@ impl Measures {
                 }
             }
             _ => {}
+        }
+    }
+
+    /// A group has a new generation, or a new target assignment.
+    fn regroup(&mut self, entry: &TraceEntry, group_id: &GroupId, (epoch, members): (i32, u32)) {
+        let group = self.groups.entry(group_id.clone()).or_default();
+        let is_rebalance = group.has_joined && 0 < members;
+        group.has_joined |= 0 < members;
+        group.members = members;
+        group.generation_id = epoch;
+        if is_rebalance {
+            let key = Key {
+                group: Some(group_id.clone()),
+                ..Key::default()
+            };
+            self.add(MeasureKind::Rebalances, entry, key, 1);
         }
     }
 

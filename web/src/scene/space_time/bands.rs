@@ -167,7 +167,8 @@ impl Brush<'_, '_> {
         }
     }
 
-    /// Hatches the lane while the consumer waits for the group.
+    /// Hatches the lane while the consumer waits for the group with nothing in its hands. What a
+    /// cooperative member keeps goes on meanwhile.
     fn draw_waits(&mut self) {
         let (from, to) = (self.scale.from(), self.scale.to());
         let waits: Vec<(f64, f64, u64)> = self
@@ -182,7 +183,8 @@ impl Brush<'_, '_> {
             })
             .map(|state| (self.x(state.from.at), self.end_x(state), state.from.index))
             .collect();
-        for (from, to, entry) in merged(waits) {
+        let owned = spans(self, &self.past.owned, |partition| *partition);
+        for (from, to, entry) in without(merged(waits), &owned) {
             let target = self.scene.target(Selection::Entry(entry));
             self.hatch((from, to), target, 1.0);
         }
@@ -489,6 +491,28 @@ fn merged(stretches: Vec<(f64, f64, u64)>) -> Vec<(f64, f64, u64)> {
         }
     }
     joined
+}
+
+/// What is left of stretches without the times at which something is held.
+fn without(stretches: Vec<(f64, f64, u64)>, held: &[Held]) -> Vec<(f64, f64, u64)> {
+    let mut left = stretches;
+    for held in held {
+        let mut rest = Vec::with_capacity(left.len());
+        for (from, to, entry) in left {
+            if held.to <= from || to <= held.from {
+                rest.push((from, to, entry));
+                continue;
+            }
+            if from < held.from {
+                rest.push((from, held.from, entry));
+            }
+            if held.to < to {
+                rest.push((held.to, to, entry));
+            }
+        }
+        left = rest;
+    }
+    left
 }
 
 /// More copies than this make stripes that nobody tells apart.
