@@ -128,6 +128,7 @@ impl Narrator<'_> {
                 self.add_replica_args(event, args);
                 self.add_log_args(event, args);
                 self.add_group_args(event, args);
+                self.add_consumer_group_args(event, args);
                 self.add_client_args(event, args);
                 self.add_producer_args(event, args);
             }
@@ -403,6 +404,36 @@ impl Narrator<'_> {
         }
     }
 
+    /// What the coordinator of a group of the consumer protocol does.
+    fn add_consumer_group_args(&self, event: &TraceEvent, args: &mut Args) {
+        match event {
+            TraceEvent::TargetAssignmentComputed {
+                group_id,
+                assignor,
+                target_assignment_epoch,
+                members,
+                ..
+            } => {
+                args.push(("group", group_id.to_string()));
+                args.push(("assignor", assignor.to_string()));
+                args.push(("epoch", target_assignment_epoch.to_string()));
+                args.push(("count", members.to_string()));
+            }
+            TraceEvent::MemberReconciled {
+                group_id,
+                member_id,
+                current,
+            } => {
+                args.push(("group", group_id.to_string()));
+                args.push(("member", member_id.to_string()));
+                args.push(("epoch", current.member_epoch.to_string()));
+                args.push(("state", current.state.name().to_owned()));
+                args.push(("partitions", self.partitions(&current.assigned)));
+            }
+            _ => {}
+        }
+    }
+
     fn add_client_args(&self, event: &TraceEvent, args: &mut Args) {
         match event {
             TraceEvent::MemberStateChanged {
@@ -433,29 +464,6 @@ impl Narrator<'_> {
             } => {
                 args.push(("assignor", assignor.to_string()));
                 args.push(("count", assignments.len().to_string()));
-            }
-            TraceEvent::TargetAssignmentComputed {
-                group_id,
-                assignor,
-                target_assignment_epoch,
-                members,
-                ..
-            } => {
-                args.push(("group", group_id.to_string()));
-                args.push(("assignor", assignor.to_string()));
-                args.push(("epoch", target_assignment_epoch.to_string()));
-                args.push(("count", members.to_string()));
-            }
-            TraceEvent::MemberReconciled {
-                group_id,
-                member_id,
-                current,
-            } => {
-                args.push(("group", group_id.to_string()));
-                args.push(("member", member_id.to_string()));
-                args.push(("epoch", current.member_epoch.to_string()));
-                args.push(("state", current.state.name().to_owned()));
-                args.push(("partitions", self.partitions(&current.assigned)));
             }
             TraceEvent::PositionSet {
                 topic_partition,
