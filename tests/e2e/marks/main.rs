@@ -30,11 +30,14 @@ fn main() -> Result<()> {
 }
 
 async fn read(page: &Page, script: &str) -> Result<Vec<u32>> {
-    page.open_ready("").await?;
+    page.open_slowly("", PATIENCE).await?;
     // A little of what runs then loads with it: the rest takes its time.
     tokio::time::sleep(Duration::from_secs(1)).await;
     page.run(script).await
 }
+
+/// A marked program is slow, and the machine is made slower still.
+const PATIENCE: Duration = Duration::from_secs(90);
 
 const SCRIPT: &str = "
     const marks = new Uint8Array(window.terrariumBoot.program.memory.buffer, BASE, COUNT);

@@ -117,6 +117,15 @@ impl Page {
         self.wait_until("the page is ready", READY, SOON).await
     }
 
+    /// Opens a route and waits until the page stands, however slow the machine is made.
+    ///
+    /// # Errors
+    /// When it cannot be loaded, or is not ready within the limit.
+    pub async fn open_slowly(&self, route: &str, limit: Duration) -> Result<()> {
+        self.open(route).await?;
+        self.wait_until("the page is ready", READY, limit).await
+    }
+
     /// Waits until an expression in JavaScript is true.
     ///
     /// # Errors
