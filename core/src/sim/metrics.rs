@@ -71,6 +71,11 @@ pub struct Sample {
     pub is_alarm: bool,
 }
 
+/// Whether a metric counts since its process started: once above zero it stays there.
+pub fn is_counter(jmx: &str) -> bool {
+    jmx.contains("PerSec")
+}
+
 macro_rules! metrics {
     ($( $jmx:literal $kind:ident($read:expr) $alarm:literal $source:literal $doc:literal; )*) => {
         /// Every metric.
@@ -199,7 +204,12 @@ impl Sim {
 
     /// The values that are alarms; too few or too many active controllers is one as well.
     pub fn alarms(&self) -> Vec<Sample> {
-        let samples = self.metrics();
+        let mut samples = Vec::new();
+        for metric in METRICS {
+            if metric.is_alarm || metric.jmx.ends_with(ACTIVE) {
+                self.read_metric(metric, &mut samples);
+            }
+        }
         let active = samples.iter().filter(|one| one.jmx.ends_with(ACTIVE));
         let is_led = active.map(|one| one.value).sum::<i64>() == 1;
         let is_alarm = |one: &Sample| one.is_alarm || (!is_led && one.jmx.ends_with(ACTIVE));

@@ -525,15 +525,7 @@ impl Consumer {
         if is_out.contains(&self.membership.state) {
             return;
         }
-        out.trace(TraceEvent::PollTimeoutExpired {
-            last_poll_at: self.last_poll_at,
-        });
-        self.client_log(
-            "consumer poll timeout has expired. This means the time between subsequent calls to \
-             poll() was longer than the configured max.poll.interval.ms, which typically implies \
-             that the poll loop is spending too much time processing messages.",
-            out,
-        );
+        self.note_poll_timeout(out);
         self.leave_by_heartbeat(out);
     }
 

@@ -206,6 +206,19 @@ impl Consumer {
         }
     }
 
+    /// Says that `poll` has not been called for `max.poll.interval.ms`.
+    pub(super) fn note_poll_timeout(&self, out: &mut Out) {
+        out.trace(TraceEvent::PollTimeoutExpired {
+            last_poll_at: self.last_poll_at,
+        });
+        self.client_log(
+            "consumer poll timeout has expired. This means the time between subsequent calls to \
+             poll() was longer than the configured max.poll.interval.ms, which typically implies \
+             that the poll loop is spending too much time processing messages.",
+            out,
+        );
+    }
+
     /// `poll` has not been called for `max.poll.interval.ms`: the consumer leaves by itself.
     ///
     /// # Source
@@ -223,15 +236,7 @@ impl Consumer {
             out.arm(Timer::PollTimeout, self.retry_pause());
             return;
         }
-        out.trace(TraceEvent::PollTimeoutExpired {
-            last_poll_at: self.last_poll_at,
-        });
-        self.client_log(
-            "consumer poll timeout has expired. This means the time between subsequent calls to \
-             poll() was longer than the configured max.poll.interval.ms, which typically implies \
-             that the poll loop is spending too much time processing messages.",
-            out,
-        );
+        self.note_poll_timeout(out);
         self.leave_group("consumer poll timeout has expired.", out);
         self.heartbeat.disable(out);
         self.forget_membership(true, out);

@@ -90,7 +90,8 @@ impl CoordinatorPartition {
         true
     }
 
-    fn answer_after(
+    /// Answers once the records are replicated; at once when there are none.
+    pub(super) fn answer_after(
         &mut self,
         group_id: &GroupId,
         records: Vec<Record>,

@@ -8,7 +8,7 @@ use super::{
 use crate::base::config::{BrokerConfig, ServerAssignor};
 use crate::base::ids::{GroupId, InstanceId, MemberId, NodeId, TopicPartition};
 use crate::base::timer::Timer;
-use crate::coordinator::context::{Answer, Context, Then, Write};
+use crate::coordinator::context::Context;
 use crate::coordinator::group::ClassicGroup;
 use crate::coordinator::records::group_record;
 use crate::coordinator::runtime::CoordinatorPartition;
@@ -18,8 +18,7 @@ use crate::trace::out::ReplyTo;
 use crate::wire::api::{ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse, Response};
 use crate::wire::error_code::ErrorCode;
 use crate::wire::record::{
-    ConsumerGroupPiece, CurrentAssignment, ProducerStamp, ReconciliationState, Record,
-    SubscribedTopic,
+    ConsumerGroupPiece, CurrentAssignment, ReconciliationState, Record, SubscribedTopic,
 };
 use std::sync::Arc;
 
@@ -91,20 +90,7 @@ impl CoordinatorPartition {
         };
         let group_id = &request.group_id;
         let response = Response::ConsumerGroupHeartbeat(response);
-        if records.is_empty() {
-            return self.answer(group_id, reply, response, ctx);
-        }
-        ctx.writes.push(Write {
-            records,
-            producer: ProducerStamp::NONE,
-            group_id: Some(group_id.clone()),
-            then: Then::Nothing,
-            answer: Some(Answer {
-                reply,
-                response,
-                since: None,
-            }),
-        });
+        self.answer_after(group_id, records, (reply, response), ctx);
     }
 
     fn keep_consumer_member(

@@ -283,3 +283,24 @@ fn names_are_unique_and_filters_are_known() {
         );
     }
 }
+
+#[test]
+fn a_group_of_the_consumer_protocol_rebalances_with_each_new_target() {
+    let mut run = Run::new();
+    let computed =
+        |target_assignment_epoch: i32, members: u32| TraceEvent::TargetAssignmentComputed {
+            group_id: GroupId(Arc::from("billing")),
+            assignor: Arc::from("uniform"),
+            target_assignment_epoch,
+            members,
+            changed: Arc::from([]),
+        };
+    run.see(BROKER, computed(1, 1));
+    assert_eq!(run.value(MeasureKind::Rebalances), 0, "the first is none");
+    run.see(BROKER, computed(2, 2));
+    assert_eq!(run.value(MeasureKind::Rebalances), 1, "a second member");
+    assert_eq!(run.value(MeasureKind::Members), 2, "members");
+    assert_eq!(run.value(MeasureKind::Generation), 2, "the epoch");
+    run.see(BROKER, computed(3, 0));
+    assert_eq!(run.value(MeasureKind::Rebalances), 1, "nobody is left");
+}

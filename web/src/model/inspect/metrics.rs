@@ -3,7 +3,7 @@
 use super::Reading;
 use crate::driver::selection::Selection;
 use crate::model::panels::Table;
-use terrarium_core::sim::metrics::{METRICS, Sample};
+use terrarium_core::sim::metrics::{METRICS, Sample, is_counter};
 
 impl Reading<'_> {
     /// How many alarms a monitoring system would show now. What only counts up is none.
@@ -72,11 +72,6 @@ impl Reading<'_> {
     }
 }
 
-/// Whether a metric counts since its process started: once above zero it stays there.
-fn is_counter(jmx: &str) -> bool {
-    jmx.contains("PerSec")
-}
-
 /// What a metric is called on a dashboard: its name and the tags that tell it from its like.
 fn short(jmx: &str) -> String {
     let tags = jmx.split_once(":type=").map_or(jmx, |(_, tags)| tags);
@@ -92,8 +87,8 @@ fn short(jmx: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{is_counter, short};
-    use terrarium_core::sim::metrics::METRICS;
+    use super::short;
+    use terrarium_core::sim::metrics::{METRICS, is_counter};
 
     #[test]
     fn metrics_have_short_names_that_tell_them_apart() {

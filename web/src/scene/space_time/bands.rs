@@ -517,3 +517,31 @@ fn without(stretches: Vec<(f64, f64, u64)>, held: &[Held]) -> Vec<(f64, f64, u64
 
 /// More copies than this make stripes that nobody tells apart.
 const COPIES_MAX: usize = 6;
+
+#[cfg(test)]
+mod tests {
+    use super::{Held, without};
+    use terrarium_core::base::ids::{TopicId, TopicPartition};
+
+    #[test]
+    fn a_lane_waits_only_while_nothing_is_held() {
+        let held = |from: f64, to: f64| Held {
+            partition: TopicPartition::new(TopicId(0), 0),
+            from,
+            to,
+            entry: 0,
+            is_copy: false,
+        };
+        let left = |held: &[Held]| {
+            let left = without(vec![(10.0, 50.0, 7)], held).into_iter();
+            left.map(|(from, to, _)| (from, to)).collect::<Vec<_>>()
+        };
+        assert_eq!(left(&[]), [(10.0, 50.0)], "nothing is held");
+        assert_eq!(left(&[held(0.0, 90.0)]), [], "a cooperative member");
+        assert_eq!(
+            left(&[held(0.0, 20.0), held(30.0, 35.0)]),
+            [(20.0, 30.0), (35.0, 50.0)],
+            "before and between"
+        );
+    }
+}
